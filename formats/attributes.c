@@ -193,9 +193,9 @@ static struct said said_by(const struct attributes *a)
     return said;
 }
 
-/* Adds one attribute to the sample, as a field or as labels. An attribute that may be the name of
- * the label's class is only stored in said->word. add_word() decides later whether it becomes the
- * class name or a field. */
+/* Adds one attribute to the sample, as a field or as labels. If its value may be the name of the
+ * label's class, only stores the value in said->word. add_word() decides later whether it becomes
+ * the class name or a field. */
 static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)
@@ -220,10 +220,9 @@ static int add_attribute(const struct attributes *a, size_t i, struct attribute_
     return code == SHEAF_END ? attributes_add_value(scratch, name, c, err) : code;
 }
 
-/* Decides what said->word becomes. This is the text of the attribute class or class_name, which
- * add_attribute() has stored. If the label is a number, the text becomes the name of the label's
- * class. Otherwise the text becomes a field of the sample. Does nothing if the line has no such
- * text. */
+/* Uses said->word, the text of the attribute class or class_name. If the label is a number, the
+ * text becomes the name of the label's class. Otherwise it becomes a field of the sample. Does
+ * nothing if the line has no such text. */
 static int add_word(const struct attributes *a, struct decode_scratch *scratch, struct said *said,
                     struct sheaf_error *err)
 {

@@ -4,19 +4,17 @@
  * per attribute, without the attributes' names. The caller must know the names and their order. The
  * name of an attribute decides which part of the sample it becomes.
  *
- * An attribute "NAME-ref" holds an object's bytes, which become a field. The content decides the
- * field's suffix: "jpg" for a JPEG, or NAME if the kind of the content is unknown. If another field
- * of the sample has this suffix already, the field gets the suffix NAME.SUFFIX.
+ * - "NAME-ref" holds an object's bytes, which become a field. The field's suffix is the kind of the
+ *   content (such as "jpg"), or NAME if the kind is unknown. If another field of the sample has
+ *   this suffix already, the suffix is NAME.SUFFIX.
+ * - "label" or "labels" states the label. If neither exists, "class" or "class_name" states it.
+ * - If "label" or "labels" is a number, "class" or "class_name" has the name of the label's class.
+ *   This name does not become a field.
+ * - Any other attribute NAME becomes a field NAME with the value unchanged.
  *
- * The attribute label or labels states the label. If neither exists, class or class_name states the
- * label. (These names may be in upper or lower case; see column_names.h.)
- *
- * If the value of the label's attribute is a number or an array of numbers, the value is the label.
- * If the value is a text, the text is the name of the label's class, and also becomes a field.
- *
- * If label or labels is a number, a text in class or class_name is the name of this label's class
- * and does not become a field. Any other attribute NAME becomes a field NAME with the value
- * unchanged. */
+ * The label is a number, an array of numbers, or a text. A text is the name of the label's class,
+ * and also becomes a field. The names "label", "class" and so on may be in upper or lower case; see
+ * column_names.h. */
 #ifndef FORMATS_ATTRIBUTES_H
 #define FORMATS_ATTRIBUTES_H
 

@@ -62,9 +62,9 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size)
     return at;
 }
 
-/* Skips the frames at the beginning that decoders ignore, before it looks at the magic number. LZ4
- * and zstd have the same format for such frames, so only the first frame with content shows which
- * of the two codecs the stream has. */
+/* Skips frames at the beginning that decoders ignore, and then looks at the magic number. LZ4 and
+ * zstd have the same format for such frames, so only the first frame with content shows which of
+ * the two codecs the stream has. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
 {
     enum sheaf_codec codec = SHEAF_CODEC_NONE;

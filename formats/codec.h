@@ -4,7 +4,7 @@
  * The container of the shard (tar, TFRecord, RecordIO) does not matter.
  *
  * A shard compressed by gzip or LZ4 is a single gzip member or LZ4 frame, because many readers stop
- * after the first one. A zstd shard consists of many frames.
+ * after the first member or frame. A zstd shard consists of many frames.
  *
  * Each shard is cut into BLOCKS of a few MiB of container bytes, and each block begins with a
  * sample. A block can be compressed and decompressed alone, because no block refers to data of an
@@ -73,9 +73,9 @@ struct codec_ops {
      * `single` is true if the block is a piece of a gzip member or LZ4 frame. It is false if the
      * block is a whole gzip member or LZ4 frame, as in shards of older releases.
      *
-     * The codec's own checksum is verified only for a whole gzip member. A piece of a gzip member
-     * has no checksum. LZ4 blocks have checksums, but they are not verified here. In all cases, the
-     * reader verifies the CRC of each sample later. */
+     * The checksums of whole gzip members and of zstd frames are verified. A piece of a gzip member
+     * has no checksum. The checksums of LZ4 blocks are not verified here. In all cases, the reader
+     * verifies the CRC of each sample later. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
@@ -143,15 +143,15 @@ void codec_total_free(struct codec_total *total);
  * with this struct. codec_stream_open() sets the fields. */
 struct codec_stream {
     const struct codec_ops *ops;
-    /* true if the codec need not verify its own checksums. A reader may set this after
-     * codec_stream_open() for a shard that our packer wrote. The reader verifies the CRC of each
-     * sample later, which is faster. */
+    /* true if the codec need not verify its own checksums. A reader sets this for a shard that our
+     * packer wrote, because it later verifies the CRC of each sample, which is faster. It must do
+     * so after codec_stream_open(). */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* Two counts of bytes for the last push (call of codec_stream_push). Both end with the last
-     * gzip member or frame that was complete. whole_taken counts input bytes, and whole_given
-     * output bytes. If the push found damage, only the first whole_given bytes of its output are
-     * certainly correct. */
+    /* The bytes of the last push (call of codec_stream_push) up to the end of the last complete
+     * gzip member or frame: whole_taken is the number of input bytes, and whole_given of output
+     * bytes. If the push found damage, only the first whole_given bytes of its output are certainly
+     * correct. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */

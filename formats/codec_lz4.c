@@ -55,7 +55,7 @@ static int lz4_error(size_t result, struct sheaf_error *err)
 }
 
 /* Compresses data into LZ4 blocks that can be a piece of a frame. liblz4 also writes a frame
- * header, which is dropped, because lz4_begin() writes the only header of the shard. */
+ * header. It is dropped, because lz4_begin() writes the only header of the shard. */
 static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity)
 {
     LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
@@ -133,8 +133,9 @@ static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t
 }
 
 /* Decompresses the `size` bytes at `data`, which are a part of an LZ4 frame. The frame's own
- * checksums (XXH32) are not verified, because that would take longer than decompression. The CRC of
- * each sample, which is checked later, proves more in a tenth of the time. */
+ * checksums (XXH32) are not verified, because that would take longer than decompression. The reader
+ * later checks the CRC of each sample. This covers the decompressed bytes, and takes a tenth of the
+ * time. */
 static size_t run_part(struct lz4_run *run, const void *data, size_t size)
 {
     const LZ4F_decompressOptions_t options = { .stableDst = 1, .skipChecksums = 1 };

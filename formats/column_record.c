@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and parses the records of a column. A column is a field that is added to an existing data
- * set, its base. The values of the field are stored in shards of their own.
- *
- * Each range of samples for which values were written at once is a layer of the column, and each
- * layer is a data set. The manifest of a layer states facts about the base. This file also makes
- * and parses these facts; see column_record.h. */
+ * Makes and parses the records of a column, and the facts about the column's base, which are in the
+ * column's manifests. A column is a field that is added to an existing data set, its base. See
+ * column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>

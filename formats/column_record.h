@@ -65,8 +65,8 @@ char *column_facts_add(const char *options_json, const struct column_facts *fact
 
 #define COLUMN_PLAN_SOURCE "column"     /* kind of source in a column's plan */
 #define COLUMN_HASH_BYTES  33
-/* The facts that the plan of a column stores in addition to struct column_facts (see
- * sheaf_column_plan): where the values come from, and a hash of all values at the time of
+/* Further facts in the plan of a column, in addition to struct column_facts (see
+ * sheaf_column_plan): the source of the values, and a hash of all values at the time of
  * planning. */
 struct column_values {          /* column_values_free frees the content */
     char *source;               /* NULL if a program makes the values */

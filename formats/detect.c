@@ -18,8 +18,8 @@
 #define RAW_BYTES 1024
 
 /* Returns the name of the compression whose magic number `data` begins with, or NULL. `data` is the
- * beginning of a stream before or after decompression. A compression that is found after
- * decompression means that the data was compressed twice, which Sheaf cannot read. */
+ * beginning of a stream before or after decompression. If a compression is found after
+ * decompression, the data was compressed twice. Sheaf cannot read such data. */
 static const char *compression(const uint8_t *data, size_t size)
 {
     const enum sheaf_codec codec = codec_detect(data, size);

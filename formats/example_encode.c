@@ -20,8 +20,9 @@
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
-/* side length in pixels that is assumed for an image whose content is not known yet, in order to
- * estimate the size of its features; like most side lengths, it takes two bytes as a varint */
+/* Side length in pixels that is assumed for an image while its content is not known. It serves to
+ * estimate the size of the image's features. Like most side lengths, it takes two bytes as a
+ * varint. */
 #define USUAL_SIDE    256
 
 #define COPY_SPARE    64                        /* bytes around the key of a copied record */
@@ -176,16 +177,16 @@ static bool is_named(const struct kept_feature *f, const char *name)
     return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
 }
 
-/* Returns whether the kept feature `f` (a feature of the Example from which the sample was read) is
- * called `name`, and the field that the decoder made of it was not renamed. Returns false if `f` is
- * NULL. */
+/* A kept feature is a feature of the Example that was read. Returns whether the kept feature `f` is
+ * called `name` and its field was not renamed. Returns false if `f` is NULL. */
 static bool example_encode_is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* Returns the kept feature (a feature of the Example that was read) from which a field was made, if
- * the field still has the data that the decoder gave it. Returns NULL otherwise. */
+/* A kept feature is a feature of the Example that was read. Returns the kept feature from which a
+ * field was made, if the field still has the data that it got from the decoder. Returns NULL
+ * otherwise. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -198,9 +199,9 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
     return NULL;
 }
 
-/* Returns the kept feature (a feature of the Example that was read) called `name` if the decoder
- * used it for the key, the image or the labels, and so made no field of it. Returns NULL
- * otherwise. */
+/* A kept feature is a feature of the Example that was read. Returns the kept feature called `name`
+ * if the decoder took it for the key, the image or the labels, and so made no field of it. Returns
+ * NULL otherwise. */
 static const struct kept_feature *taken_out(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
@@ -209,8 +210,8 @@ static const struct kept_feature *taken_out(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns the kept feature (a feature of the Example that was read) called `name` if the decoder
- * made a field of it and the field still has this name. Returns NULL otherwise. */
+/* A kept feature is a feature of the Example that was read. Returns the kept feature called `name`
+ * if the decoder made a field of it and the field still has this name. Returns NULL otherwise. */
 static const struct kept_feature *own_field(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->count; i++)
@@ -219,8 +220,8 @@ static const struct kept_feature *own_field(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns whether the numbers in a kept feature (a feature of the Example that was read) equal the
- * labels that the sample has now. */
+/* A kept feature is a feature of the Example that was read. Returns whether its numbers equal the
+ * present labels of the sample. */
 static bool says_labels(const struct kept_feature *f, const struct sheaf_sample *sample)
 {
     struct wire feature = { f->data, f->data + f->size };
@@ -313,15 +314,14 @@ static bool is_jpeg(const struct sheaf_field *image)
     return format != NULL && strcmp(format, "JPEG") == 0;
 }
 
-/* Returns whether the decoder would lose the sample's field that was read from the feature
- * image/format, if this field were written as image/format again.
+/* Returns whether the sample has a field that was read from the feature image/format, and that
+ * would get lost if it were written as image/format again.
  *
- * The decoder makes no field of image/format if its value is the usual one for the image (such as
- * "PNG" for a PNG). There is one exception: if the image is not a JPEG, and the Example also has
- * image/height or image/width, the decoder makes a field of image/format. So a field with the usual
- * value gets lost if the image is not a JPEG and the sample has no field called image/height or
- * image/width. A JPEG need not be considered, because for a JPEG the usual value never becomes a
- * field. */
+ * The decoder makes no field of image/format if the value is the usual one for the image, such as
+ * "PNG" for a PNG. The feature becomes a field nevertheless if the image is not a JPEG and the
+ * Example has image/height or image/width. So a field with the usual value gets lost if the sample
+ * has neither of these two as fields. JPEGs are not examined, because their usual value never
+ * becomes a field. */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -375,10 +375,9 @@ static void add_own_image(struct features *all, const struct example_source *s)
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    /* A JPEG's size must be added if the sample has a field called image/height or image/width.
+    /* Adds the size of a JPEG if the sample has a field called image/height or image/width.
      * Otherwise the decoder would use this field as the size of the image. If the decoder took
-     * image/height out of the Example, the size was already added above. (The sample can have such
-     * a field although image/height was taken out, if a name occurs twice in the Example.) */
+     * image/height out of the Example, the loop above has already added the size. */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);
@@ -438,9 +437,9 @@ static bool example_encode_has_name(const struct features *all, struct text name
     return false;
 }
 
-/* Returns whether a kept feature (a feature of the Example that was read) must not be written under
- * its own name, because another feature has this name already, or because the decoder would not
- * make a field of a feature with this name. */
+/* A kept feature is a feature of the Example that was read. Returns whether it must not be written
+ * under its own name. The reason is that another feature has this name already, or that the decoder
+ * would make no field of a feature with this name. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)

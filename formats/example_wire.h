@@ -108,7 +108,8 @@ static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
     return !n->bad;
 }
 
-/* Returns as a double the number of this list whose bits wire_number() has returned. */
+/* Converts a number of this list to a double. `bits` are the bits of the number, as wire_number()
+ * has returned them. */
 static inline double wire_double(const struct wire_numbers *n, uint64_t bits)
 {
     return n->floats ? (double)float_of((uint32_t)bits) : (double)(int64_t)bits;

@@ -66,9 +66,8 @@ struct format_scan {
      * Empty if there was no such member. */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* tar: set after damage. The key of the next frame is then not compared with earlier keys,
-     * because the frame may be the rest of a damaged sample, and would be reported as a repeated
-     * key. */
+    /* tar: set after damage. The next frame may then be the rest of a damaged sample. So its key is
+     * not compared with earlier keys, because it would be reported as repeated. */
     bool skips_key;
 };
 
@@ -101,8 +100,9 @@ struct decode_context {
     /* true if our packer wrote the data set; its records are then as encode() makes them. For
      * example, a tar member KEY.cls that encode() made from the labels does not become a field. */
     bool ours;
-    /* WebDataset: true if a tar member KEY.cls that has the mark of our packer (TAR_LABEL_GROUP)
-     * only gives the labels and does not become a field, even if `ours` is false */
+    /* WebDataset: our packer marks a tar member KEY.cls that it made from labels (TAR_LABEL_GROUP).
+     * If cls_is_label is true, such a member gives the labels and does not become a field, even if
+     * `ours` is false. */
     bool cls_is_label;
 };
 
@@ -155,8 +155,8 @@ struct encode_context {
 struct encoded {
     size_t size;                /* bytes appended to `out` */
     uint32_t crc;               /* as check() would give it */
-    /* size of the sample's line for the .lst file, which encode() has appended to its parameter
-     * `names`, including the newline; 0 if the container has no .lst files */
+    /* size of the line for the .lst file that encode() has appended to its parameter `names`,
+     * including the newline; 0 if the container has no .lst files */
     size_t name_line_size;
     bool multipart;             /* RecordIO: it holds the magic */
 };

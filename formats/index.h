@@ -61,8 +61,8 @@ int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
                     struct sheaf_error *err);
 /* Adds a piece: the range of `bytes` bytes at `stored_offset` of the shard. A tar needs pieces if
- * the members of a sample are not adjacent in it. A reader that reads the pieces in the order in
- * which they were added gets the members of each sample next to each other. */
+ * the members of a sample are not adjacent in it. If a reader reads the pieces in the order of
+ * these calls, it gets the members of each sample next to each other. */
 int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
                     struct sheaf_error *err);
 /* Appends the section of the shard to `out`, and empties the writer for the next shard. `lead` is

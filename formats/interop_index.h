@@ -4,14 +4,14 @@
  * content. struct interop_writer makes the files. Its caller adds the frames (stored records) of
  * one shard after another, in order.
  *
- * MXNet ("mxnet") reads RecordIO. DALI ("dali") reads RecordIO, TFRecord and WebDataset. For both,
- * each shard has a file SHARD.idx, where SHARD is the shard's name without the suffixes of
- * container and codec. For a RecordIO shard, MXNet and DALI use the same file. The tfrecord
- * package's .tfindex has the same content as DALI's file for TFRecord.
- *
- * wids ("wids") and Megatron Energon ("energon") read WebDataset. For wids there is one file
- * shardindex.json for all shards. For Megatron Energon, each shard has a file SHARD.tar.idx, and
- * the directory .nv-meta has the files .info.json, split.yaml and dataset.yaml. */
+ * In this list, SHARD is a shard's name without the suffixes of container and codec:
+ * - MXNet ("mxnet") reads RecordIO. Each shard has a file SHARD.idx.
+ * - DALI ("dali") reads RecordIO, TFRecord and WebDataset. Each shard has a file SHARD.idx. For
+ *   RecordIO, it is the same file as for MXNet.
+ * - The tfrecord package reads TFRecord. Its .tfindex has the same content as DALI's file.
+ * - wids ("wids") reads WebDataset. All shards have one file shardindex.json.
+ * - Megatron Energon ("energon") reads WebDataset. Each shard has a file SHARD.tar.idx. The
+ *   directory .nv-meta has the files .info.json, split.yaml and dataset.yaml. */
 #ifndef FORMATS_INTEROP_INDEX_H
 #define FORMATS_INTEROP_INDEX_H
 
@@ -36,9 +36,10 @@ struct interop_writer {
 typedef int interop_put_fn(void *context, const char *name, const void *data, size_t size,
                            struct sheaf_error *err);
 
-/* Prepares the index files for `list`, a list of other programs with commas, such as "dali,wids".
- * NULL and "" are the empty list. RecordIO shards get their .idx file even if the list is empty.
- * Returns SHEAF_ERR_ARGUMENT if a program is unknown or cannot read this container or codec. */
+/* Prepares the index files for other programs. `list` has the names of the programs, such as
+ * "dali,wids". NULL and "" are the empty list. RecordIO shards get their .idx file even if the list
+ * is empty. Returns SHEAF_ERR_ARGUMENT if a program is unknown or cannot read this container or
+ * codec. */
 int interop_open(struct interop_writer *w, const char *list, enum sheaf_container container,
                  enum sheaf_codec codec, struct sheaf_error *err);
 

@@ -9,9 +9,9 @@
 #include "base/error.h"
 
 #define BUCKET_SAMPLES 64u      /* on average: half a KiB */
-/* Size of a record in bytes. dataset.keys has one record for each bucket (a range of entries): u64
- * number of entries up to the end of the bucket, u32 checksum of the bucket's entries, u32 checksum
- * of the record. */
+/* Size of a record in bytes. dataset.keys has one record for each bucket, which is a range of
+ * entries. A record consists of the number of entries up to the end of the bucket (u64), the
+ * checksum of the bucket's entries (u32), and the checksum of the record (u32). */
 #define RECORD_BYTES   16u
 #define VERSION        1u
 #define PUT_BYTES      ((size_t)1 << 20)
@@ -95,10 +95,10 @@ struct key_range key_table_records(const struct key_table *t, uint64_t bucket)
            : (struct key_range){ record_offset(t, bucket - 1), (size_t)2 * RECORD_BYTES };
 }
 
-/* Returns the checksum of a record of dataset.keys, which describes one bucket (a range of
- * entries): the lower 32 bits of a hash over the data set's fingerprint, the bucket's number and
- * the rest of the record. The hash includes the fingerprint, so that a record from another data
- * set's table does not match. */
+/* A record of dataset.keys describes one bucket (a range of entries). Returns the checksum of a
+ * record: the lower 32 bits of a hash over the data set's fingerprint, the bucket's number and the
+ * rest of the record. The hash includes the fingerprint, so that a record from another data set's
+ * table does not match. */
 static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uint8_t *record)
 {
     uint8_t text[32 + 8 + 12];

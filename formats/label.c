@@ -205,7 +205,8 @@ long label_parse(const char *text, size_t size, double *labels, size_t most)
 int label_append(struct buf *labels, const void *text, size_t size, long *count,
                  struct sheaf_error *err)
 {
-    /* each label except the last takes at least a digit and a separator */
+    /* largest number of labels that the text can hold, because each label except the last takes at
+     * least a digit and a separator */
     const size_t most = MIN(size / 2 + 1, (size_t)LABEL_LIMIT);
     const int code = buf_reserve(labels, most * sizeof(double), err);
 

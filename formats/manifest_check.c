@@ -138,7 +138,7 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
 
 /* Checks element i of the manifest's list of edits. The edits are in the order in which they were
  * made, so the number of earlier appends must not decrease from one edit to the next. The names of
- * replaced shards must have no directory, because a purge (removal of all replaced files) must not
+ * replaced shards must have no directory, because a purge, which removes these shards, must not
  * touch other directories. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
 {

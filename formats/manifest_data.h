@@ -46,9 +46,9 @@ struct manifest_edit {
     char fingerprint[33];
     char plan[33];              /* hash that identifies the edit */
     uint64_t grown, samples;
-    /* Array of `grown` + 1 numbers, one for each part of the data set. (The first packing made part
-     * 0, and each append another part.) The number says how many samples the part had when its
-     * table of keys was first made. The number of buckets in this table is computed from it (see
+    /* The first packing made part 0 of the data set, and each append another part. This array has
+     * `grown` + 1 numbers: for each part, the number of samples that it had when its table of keys
+     * was first made. The number of buckets in this table is computed from it (see
      * key_table_make). */
     uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */

@@ -38,13 +38,14 @@ static inline bool manifest_edit_is_last(const struct manifest *m)
  * fingerprint. */
 bool manifest_edited_from(const struct manifest *m, const char *fingerprint, size_t digits);
 
-/* Returns how many samples a part of the data set had when its table of keys was first made. (The
- * first packing made part 0, and each append another part. Each part has a table of keys.)
- * `samples` is the number of samples that the part has now. */
+/* The first packing made part 0 of the data set, and each append another part. Returns the number
+ * of samples that a part had when its table of keys was first made. `samples` is the number of
+ * samples that the part has now. */
 uint64_t manifest_edit_keyed(const struct manifest *m, size_t part, uint64_t samples);
-/* Returns the fingerprint that the table of keys of a part must contain. (The first packing made
- * part 0, and each append another part.) It is the fingerprint that the data set had when the table
- * was written: after the packing or append that made the part, or after a later edit. */
+/* The first packing made part 0 of the data set, and each append another part. Returns the
+ * fingerprint that the table of keys of a part must contain: the fingerprint that the data set had
+ * when this table was written. That was after the packing or append that made the part, or after a
+ * later edit. */
 const char *manifest_edit_fingerprint(const struct manifest *m, size_t part);
 
 /* Makes the name that an edited shard gets, such as "shard-000003.e2.tar.gz" after the second edit.

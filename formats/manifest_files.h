@@ -8,7 +8,7 @@
 #include "formats/manifest.h"
 
 /* A function of the caller that gets a file's name, relative to the data set's directory.
- * `may_lack` is set if a data set may lack this file. */
+ * `may_lack` is true if some data sets do not have this file. */
 typedef int manifest_file_fn(void *context, const char *name, bool may_lack,
                              struct sheaf_error *err);
 

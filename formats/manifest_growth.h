@@ -29,12 +29,13 @@ void manifest_take_growth_options(struct manifest *m, size_t part);
 bool manifest_undo_growth(struct manifest *m);
 
 #define GROWN_NAME_BYTES 48
-/* Makes the name of a file that each part of a data set has, such as its index. (The first packing
- * made part 0, and each append another part.) `name` is the file's name in part 0: "dataset.index".
+/* The first packing made part 0 of a data set, and each append another part. Makes the name of a
+ * file that each part has, such as its index. `name` is the file's name in part 0: "dataset.index".
  * The file of part 1 is then "dataset-1.index". After the second edit, the files are
  * "dataset.e2.index" and "dataset-1.e2.index". */
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
-/* Returns whether manifest_part_name() could make `text` from `name`, for any part and any edit. */
+/* Returns whether there are a part and an edit for which manifest_part_name() makes `text` from
+ * `name`. */
 bool manifest_part_is(const char *text, const char *name);
 
 /* Looks at the appends that were made after the last edit of the data set, or at all appends if the

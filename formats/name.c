@@ -70,9 +70,9 @@ bool name_lower(char *name)
     return changed;
 }
 
-/* Returns whether the `size` bytes (at most eight) are all printable ASCII. Tests the top bit of
- * each byte `v`, of v + 1 and of v - 0x20. The top bit of v + 1 is set for 0x7f, and the top bit of
- * v - 0x20 is set for control characters. */
+/* Returns whether the `size` bytes (at most eight) are all printable ASCII. A byte v is not
+ * printable ASCII if the top bit of v, of v + 1 or of v - 0x20 is set. The second is for 0x7f, and
+ * the third for control characters. */
 static bool is_plain(const uint8_t *p, size_t size)
 {
     const uint64_t each = 0x0101010101010101u;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements MXNet's container RecordIO.
+ * Implements MXNet's container RecordIO. A record consists of one or more parts. A part has:
+ * - the magic number (u32);
+ * - a u32 with the flag `cflag` (upper 3 bits) and the length of the data (lower 29 bits);
+ * - the data, and zeros up to a multiple of 4 bytes.
  *
- * Each part of a record consists of a magic number (u32), a word (u32) with the flag `cflag` in its
- * upper 3 bits and the length of the data in its lower 29 bits, the data, and zeros up to a
- * multiple of 4 bytes.
- *
- * A record normally has one part (cflag 0). But the magic number must not occur at an aligned
- * position within the data. So the writer removes it and splits the record there into a first part
+ * Most records have one part (cflag 0). But the magic number must not occur at an aligned position
+ * within the data. If it does, the writer removes it and splits the record there into a first part
  * (cflag 1), middle parts (2) and a last part (3). The reader inserts the magic number again
  * between the parts.
  *

@@ -37,8 +37,8 @@ struct view_column {
 
 /* The conditions that select samples of one source of a view. First, all conditions except `range`
  * and `every` are applied. The samples that satisfy them are numbered 0, 1, 2 and so on, and
- * `range` keeps the samples whose numbers are in a range. At last, `every` keeps every n-th of the
- * samples that are left. */
+ * `range` keeps the samples whose numbers are in a range. Finally, `every` keeps every n-th of the
+ * remaining samples. */
 struct view_where {
     char **classes;
     size_t class_count;

@@ -24,8 +24,8 @@
  * have this name, because webdataset reserves names of the form __x__. */
 #define LABEL_SUFFIX "__label__"
 
-/* The path of a tar member after cleaning, which is the path to which tar would extract it, and its
- * division into key and suffix. */
+/* The path to which tar would extract a member (its cleaned path), and the division of this path
+ * into key and suffix. */
 struct member_path {
     char text[KEY_LIMIT + 1];
     size_t size;
@@ -385,8 +385,8 @@ static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the next tar block after damage that has "ustar" at the right position and a valid
- * checksum, and so is probably a header. */
+/* After damage, finds the next tar block that is probably a header: it has "ustar" at the right
+ * position and a valid checksum. */
 static bool webdataset_resync(const uint8_t *data, size_t size, size_t *skip)
 {
     struct tar_member m;

@@ -94,9 +94,9 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
-/* Returns the length of the longest class name. If a sample has a file `cls`, this length is
- * reserved for its class name, because the file, which determines the class, has not been read
- * yet. */
+/* Returns the length of the longest class name. If a sample has a file `cls`, this file determines
+ * its class, and has not been read yet. Therefore the longest length is reserved for the class
+ * name. */
 static size_t block_longest_class(const struct encode_context *context)
 {
     size_t longest = 0;

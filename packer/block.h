@@ -27,7 +27,7 @@
 struct block;
 /* A function that block_run() calls for each sample after the sample's files were read. It exists
  * if the run passes samples to a program instead of encoding them. If a field is faulty, the
- * function sets block->refused to it. */
+ * function sets block->refused to this field. */
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
 
@@ -72,8 +72,8 @@ struct block_sample {
     uint64_t key_hash;          /* for the table of keys */
     uint32_t crc;               /* the index's */
     uint32_t name_line_size;
-    /* The sample's label + 1, 0 if the sample has no label, or LABEL_OTHER if it has several labels
-     * or one that is not a small integer. */
+    /* The sample's label + 1; 0 if the sample has no label; LABEL_OTHER if it has several labels,
+     * or a label that is not a small integer. */
     uint64_t label;
 };
 #define LABEL_OTHER UINT64_MAX

@@ -61,9 +61,8 @@ static bool is_to_shrink(const struct block_setup *setup, const struct image_loo
            image_shrinks(look, &setup->images, &width, &height);
 }
 
-/* Sets the error for an image that could not be decoded. A damaged JPEG gets the message that it
- * would also get in a run without conversion, so that the message about a file does not depend on
- * the options. */
+/* Sets the error for an image that could not be decoded. A damaged JPEG gets the same message as in
+ * a run without conversion, so that the message about a file does not depend on the options. */
 static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
                       struct sheaf_error *err)
 {

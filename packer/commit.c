@@ -34,7 +34,7 @@ struct commit_run {
     uint8_t *states;            /* for each shard, its enum output_shard_state, */
     uint64_t *sums;             /* and a hash that identifies its entry */
     size_t missing_count;
-    /* Used only for a conversion or a column: true if any sample has a field `cls`. */
+    /* Used only for a conversion or a column: true if at least one sample has a field `cls`. */
     bool has_cls;
     uint64_t without_value;     /* for a column: number of records without a value */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */

@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* After a block was written, its buffers may be kept for the next block. Larger buffers than this
- * number of bytes (in total) are freed instead. An ordinary block needs less. */
+/* After a block was written, its buffers may be kept for the next block. If the buffers have more
+ * than this number of bytes in total, they are freed instead. An ordinary block needs less. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
 /* The engine's ring has SLOTS_PER_JOB blocks for each worker thread, and SLOTS_MORE further blocks.
@@ -26,8 +26,8 @@
  * faster. The first shard is committed alone, so that a store which refuses everything is asked
  * only once. */
 #define COMMITS_REMOTE 8
-/* Number of finished shards on a local disk whose commits (giving them their final names) are
- * outstanding: one is being committed, and one waits. */
+/* Number of finished shards on a local disk that do not have their final names yet: one is being
+ * committed, and one waits. */
 #define COMMITS_OF_DISK 2
 
 /* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. An upload
@@ -117,11 +117,10 @@ struct commit {
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
-    /* Where the lines about this shard are in each of the engine's two lists (skipped files,
-     * converted files). `first` is the index that the first line had when it was added. If lines of
-     * an earlier shard were replaced since then by more or fewer lines, all later lines have moved.
-     * engine.adopted counts by how much. So the present index is `first` plus the list's element of
-     * engine.adopted. */
+    /* The lines about this shard in each of the engine's two lists (skipped files, converted
+     * files). If the lines of an earlier shard are replaced by more or fewer lines, the lines of
+     * this shard move. engine.adopted[i] is the number of lines by which list i has grown in this
+     * way. The first line of this shard is at the index own[i].first + engine.adopted[i]. */
     struct engine_lines own[ENGINE_LISTS];
     /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;

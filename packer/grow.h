@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Appends samples to a data set: the shards of a plan are added to the existing shards. The names
- * of new shards have the next numbers. Their index and table of keys are separate files. At the end
- * the manifest is replaced. This is refused if another run has replaced it since the plan was made.
+ * of new shards have the next numbers. Their index and table of keys are separate files. At the
+ * end, the run replaces the manifest. It fails if another run has replaced the manifest since the
+ * plan was made.
  *
- * Each packing run puts a file into the data set's directory, which reserves the directory for the
- * run: the claim (see publish/journal.h). The claim of an append says that the run only appends, so
- * other processes may still read the data set. */
+ * A claim is a file in a directory that reserves the directory for a packing run (see
+ * publish/journal.h). The claim of an append says that the run only appends, so other processes can
+ * still read the data set. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 

@@ -36,10 +36,10 @@ struct sheaf_packer {
     size_t inherits_count;      /* borrowed; packer_inherit */
     bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
-    /* `samples` is the number that the next appended sample gets: the number of samples before it,
-     * including samples that were left out. If the packer packs a part of a plan, samples that
-     * other processes pack count as well. `files` is the number of files of all samples that were
-     * appended. */
+    /* `samples` is the number that the next appended sample gets. It counts all earlier samples,
+     * including samples that were left out. If the packer packs a part of a plan, it also counts
+     * earlier samples that other processes pack. `files` is the number of files of all appended
+     * samples. */
     uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
     /* The splits of a packer that writes several data sets one after another, and the text that
@@ -80,7 +80,7 @@ struct sheaf_packer {
     struct sheaf_error error;
 };
 
-/* Copies into the packer `dest` and all texts to which the options point. */
+/* Copies `dest`, and all texts to which the options point, so that the packer owns them. */
 int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err);
 /* Returns SHEAF_ERR_LIMIT if the memory limit is too small even for small samples. `shard_bytes` is
  * the approximate size of a shard, or 0 if unknown. */
@@ -93,8 +93,9 @@ bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
 /* Returns whether the sample has a whole foreign record as its only field, which TFRecord can store
  * unchanged. */
 bool packer_copies_record(const struct sheaf_sample *sample);
-/* Returns the bytes of memory that the kept features (parts of a TFRecord Example) of a sample
- * take. Bytes that belong to the sample's fields as well do not count. `kept` may be NULL. */
+/* Kept features are parts of the TFRecord Example from which a sample was read. Returns the bytes
+ * of memory that they take. Bytes that belong to the sample's fields as well do not count. `kept`
+ * may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* Appends a sample like sheaf_packer_append(). `kept` has the features (parts of a TFRecord
  * Example) of the record from which the sample was read, or is NULL. They are written unchanged if
@@ -178,9 +179,9 @@ int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
  * position in the caller's input that is stored with the shard. If the process is killed
  * afterwards, this shard need not be packed again. */
 int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
-/* Called after packing a part of a plan has failed with `code`. If other processes have meanwhile
- * finished the whole data set and removed its temporary files, the failure does not matter, and the
- * result is SHEAF_OK. Otherwise returns `code`. */
+/* Called if this process could not pack its part of a plan. `code` is the error. If other processes
+ * have meanwhile finished the whole data set and removed its temporary files, the failure does not
+ * matter, and the result is SHEAF_OK. Otherwise returns `code`. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
 /* Publishes the finished shards as a data set, or as one data set for each split.
  * (packer_publish.c) */

@@ -94,8 +94,8 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
-/* Reports aliases ("jpeg=jpg": new names that the user gave to fields) that did not rename any
- * field, because they may be misspelled. */
+/* An alias is a new name that the user gave to a field, as in "jpeg=jpg". Reports aliases that
+ * renamed no field, because they may be misspelled. */
 static void tell_aliases(const struct planner *p)
 {
     const char *const *aliases = p->naming.aliases;
@@ -279,8 +279,8 @@ static unsigned depth_of(const char *name)
     return depth;
 }
 
-/* Reports classes that are directories of different depths ("cats" and "dogs/big"), because this
- * may be a mistake: the directory of one class may lie inside the directory of another class. */
+/* Reports if classes are directories of different depths ("cats" and "dogs/big"). This may be a
+ * mistake, because the directory of one class may lie inside the directory of another class. */
 static void tell_depths(const struct planner *p)
 {
     const char *deep = NULL, *flat = NULL;

@@ -20,13 +20,13 @@ struct resumed {
     } *shards;
     size_t count;
     size_t at;                  /* the shard whose samples come now; `count`: none */
-    /* true if any sample of the finished shards has a field `cls` */
+    /* true if at least one sample of the finished shards has a field `cls` */
     bool has_cls;
     struct buf keys;            /* key_hash() of the keys of their samples */
     bool drops_keys;            /* whether the keys are not needed: all keys differ */
     bool lacks_keys;            /* whether some of the keys are missing */
-    /* true if the packer converts images; the sizes of a finished shard and of the samples that the
-     * program appends again then differ, and are not compared */
+    /* true if the packer converts images. The program appends the original samples again, whose
+     * sizes differ from the sizes in the finished shard, so the sizes are not compared. */
     bool converts;
 };
 

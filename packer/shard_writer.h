@@ -30,8 +30,8 @@ struct shard_writer {
     struct store_writer *names;
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;
-    /* has_label: true if any sample has a label. has_other_label: true if any sample has a label
-     * that the index cannot store. */
+    /* has_label: true if at least one sample has a label. has_other_label: true if at least one
+     * sample has a label that the index cannot store. */
     bool has_label, has_other_label;
     struct interop_writer interop;
     struct codec_total total;

@@ -65,12 +65,12 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
 }
 
 /* Returns whether a manifest was written for the plan of the output `o`. `hash` is the plan hash in
- * the manifest, and must equal the plan hash of `o`.
+ * the manifest, and must equal the plan hash of `o`. A plan hash covers the names and sizes of the
+ * source files, but not their content.
  *
- * A plan hash covers the names and sizes of the source files, but not their content. Therefore, if
- * o->compares_origin is set, `note`, a text that some stores keep with the manifest, must be empty
- * or equal o->origin. A run that resumes does not compare the note, because it never changes a
- * finished data set. */
+ * `note` is a text that some stores keep with the manifest. If o->compares_origin is set, `note`
+ * must be empty or equal o->origin. A run that resumes does not compare the note, because it never
+ * changes a finished data set. */
 static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&

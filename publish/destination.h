@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out what is at a destination: the run that has claimed it, its data set, and other files.
- * (A run claims a destination by a file in it; see journal.h.)
+ * Finds out what is at a destination: the run that has claimed it, its data set, and other files. A
+ * run claims a destination by a file in it; see journal.h.
  *
- * Every function that prepares a destination, joins a run, commits or shows progress calls
- * destination_inspect, which never refuses anything. A caller that wants to refuse calls one of the
+ * destination_inspect() never refuses anything. A caller that wants to refuse calls one of the
  * functions destination_refuse..., which make the error and its message.
  *
- * A finding may already be out of date when the caller gets it, because other runs may change the
+ * The facts may already be out of date when the caller gets them, because other runs may change the
  * destination. Only the run that has claimed the destination can be sure that no other run changes
  * it. */
 #ifndef PUBLISH_DESTINATION_H
@@ -38,9 +37,9 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* Number of samples that the data set had before its first append or edit, if a run with this
-     * plan had packed it. `kind` is then MANIFEST_OF_OTHER_PLAN. 0 if another plan made the data
-     * set, or if the data set was not changed since it was packed. */
+    /* Number of samples before the first append or edit, if a run with this plan packed the data
+     * set and an append or edit changed it afterwards. `kind` is then MANIFEST_OF_OTHER_PLAN,
+     * because the plan no longer describes the data set. Otherwise 0. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };
@@ -101,8 +100,8 @@ struct destination {
     char *dataset;
     /* whether this plan's data set is complete, with all its splits */
     bool is_finished;
-    /* number of samples of this plan's data set before the first append; 0 if nothing was appended,
-     * or if this plan's data set does not exist */
+    /* number of samples of this plan's data set before its first append or edit; 0 if there was no
+     * append or edit, or if this plan's data set does not exist */
     uint64_t grown_from;
     uint64_t samples;           /* number of its samples now */
     bool is_edited;             /* whether it was edited after this plan */

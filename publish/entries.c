@@ -13,10 +13,10 @@
 /* Number of journal entries (the facts about finished shards) that are read at the same time. An
  * entry in a remote store takes about 20 ms, so this makes 1,600 entries per second. */
 #define AT_ONCE 32u
-/* Limit in bytes for the journal entries (the facts about finished shards) that are read ahead.
- * Entries may be large, because each contains the part of the index that describes its shard. The
- * size of an entry is unknown before it is read. Therefore each entry is assumed to be as large as
- * the largest entry so far. */
+/* Limit in bytes for the journal entries that are read ahead. An entry has the facts about a
+ * finished shard. It may be large, because it contains the shard's part of the index. Its size is
+ * unknown before it is read. Therefore each entry is assumed to be as large as the largest entry so
+ * far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {

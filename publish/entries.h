@@ -9,9 +9,9 @@
 
 struct entries;
 
-/* The shard whose journal entry (the stored facts about the shard) is to be read. A function of the
- * caller (entries_shard_fn) fills this struct in. The function returns SHEAF_END for a shard
- * without an entry, and the shard is then skipped. */
+/* The shard whose journal entry is read next. (The entry has the stored facts about the shard.) A
+ * function of the caller (entries_shard_fn) fills in this struct. It returns SHEAF_END for a shard
+ * without an entry, which is then skipped. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */
@@ -24,8 +24,8 @@ typedef int entries_shard_fn(const void *context, uint64_t number, struct entrie
  * in the split. */
 int entries_open(const struct output *output, uint64_t count, entries_shard_fn *shard,
                  const void *context, struct entries **entries, struct sheaf_error *err);
-/* Returns the next journal entry, which is valid until the next call. The code is the result of
- * journal_get for this entry. */
+/* Returns the next journal entry, which is valid until the next call. The function's result is the
+ * result of journal_get() for this entry. */
 int entries_next(struct entries *entries, const struct journal_entry **entry,
                  struct sheaf_error *err);
 void entries_close(struct entries *entries);        /* NULL is fine */

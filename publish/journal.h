@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * The journal says which run packs at a destination, and which shards the run has finished. With
- * it, another run can resume. A run is a process, or several processes together, that writes to the
- * destination DEST.
+ * The journal says which run packs at the destination DEST, and which shards the run has finished,
+ * so that another run can resume. A run is one process, or several processes together, that write
+ * to DEST. The journal is the directory DEST/.sheaf-partial. It is removed when it has no file
+ * left.
  *
- * While a run packs, the journal is the directory DEST/.sheaf-partial. Its file "plan" is the
- * claim. The claim has the plan hash (a hash of the packing options and of the names and sizes of
- * the source files), the prefix of the names of shards, the names of the splits, and the number and
- * state of the run. For messages, the claim also says which process made it and when.
+ * The file "plan" of the journal is the claim. It has the plan hash, the prefix of the names of
+ * shards, the names of the splits, and the number and state of the run. (The plan hash is a hash of
+ * the packing options and of the names and sizes of the source files.) For messages, the claim also
+ * says which process made it and when.
  *
  * Each finished shard has a journal entry, the file [SPLIT.]SHARD.HASH.done, where HASH is the
  * beginning of the plan hash. The entry has the facts about the shard for the manifest and the
- * index. It is written before the shard, at first without the shard's stamp, a number by which the
- * shard is recognised without reading it. When the shard has its final name, the entry is replaced
- * by an entry with the stamp. When the directory .sheaf-partial has no file left, it is removed.
+ * index. It is written before the shard. When the shard has its final name, the entry is written
+ * again with the shard's stamp, a number by which the shard is recognised without reading it.
  *
- * A run writes or removes a file in DEST in three steps. It looks at the file. It checks that the
- * claim still names this run. Then it writes or removes the file, but only if the file has not
- * changed since the first step (store_commit_over). A run that takes over a destination first
- * replaces the claim. So an earlier run that was paused between the steps cannot undo the work of a
- * later run. packer/PLAN.md has the reasons. */
+ * A run writes or removes a file in DEST in three steps:
+ * 1. It looks at the file.
+ * 2. It checks that the claim still names this run.
+ * 3. It writes or removes the file, but only if the file has not changed since step 1
+ *    (store_commit_over).
+ *
+ * A run that takes over a destination first replaces the claim. So an earlier run that was paused
+ * between the steps cannot undo the work of a later run. packer/PLAN.md has the reasons. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 
@@ -55,8 +58,8 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    /* random number that identifies the run; "" if the claim (the file that says which run packs
-     * here) was written by release 0.1, which had no such number */
+    /* random number that identifies the run; "" if release 0.1, which had no such number, wrote the
+     * claim (the file that says which run packs here) */
     char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
@@ -69,8 +72,8 @@ struct shard_facts {
     uint64_t multipart;         /* records */
     uint64_t resized;           /* images that were only made smaller */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
-    /* whether any sample of the shard has a field `cls`; used only if a program appends the samples
-     * (sheaf_packer_append) */
+    /* whether at least one sample of the shard has a field `cls`; used only if a program appends
+     * the samples (sheaf_packer_append) */
     bool has_cls;
     char xxh3[HASH_TEXT_BYTES];
     char library[CODEC_LIBRARY_BYTES];      /* the library that compressed it; "": unknown */
@@ -189,8 +192,8 @@ int journal_get(const struct journal *journal, const char *split, const char *sh
 /* Reads an entry by its name, of any plan. */
 int journal_get_named(const struct journal *journal, const char *name,
                       struct journal_entry *entry, struct sheaf_error *err);
-/* Returns whether `name` is the name of a journal entry (the facts about a finished shard) that
- * belongs to this plan. */
+/* Returns whether `name` is the name of a journal entry of this plan. (An entry has the facts about
+ * a finished shard.) */
 bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 

@@ -29,8 +29,9 @@ struct output {
     struct journal journal;
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
-    /* whether this process joins the run that has claimed the destination and may still be working;
-     * if false, a process that resumes takes the destination over from that run */
+    /* A run may have claimed the destination and still be working. If `joins` is true, this process
+     * joins that run. If `joins` is false, a process that resumes takes the destination over from
+     * that run. */
     bool joins;
     bool is_visible;            /* a manifest may exist */
     /* set if the reports (lists of skipped and converted files) are published with another split of
@@ -60,10 +61,10 @@ struct output {
     bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* whether the note of a manifest (a text that the store keeps with it) must be empty or equal
-     * `origin`, so that the manifest counts as a manifest of this plan. If false, only the plan
-     * hash (a hash of the packing options and of the names and sizes of the source files) must be
-     * equal. */
+    /* A manifest counts as a manifest of this plan if it has the plan hash (a hash of the packing
+     * options and of the names and sizes of the source files). If compares_origin is true, its note
+     * must also be empty or equal `origin`. (The note is a text that the store keeps with the
+     * manifest.) */
     bool compares_origin;
 };
 
@@ -171,9 +172,9 @@ int output_find_shard(const struct output *output, uint32_t split, const char *n
 /* Removes temporary files and incomplete uploads of killed runs. Called if the user has asked to
  * resume or to overwrite. Shards of killed runs are removed in output_remove.c. */
 int output_clean(const struct output *output, struct sheaf_error *err);
-/* Removes incomplete uploads at the end of a run. A listing of uploads is needed for this, because
- * the run may not know all of its uploads: if the response to the request that began an upload was
- * lost, the run never learned the upload's id. */
+/* Removes incomplete uploads at the end of a run. Lists the uploads for this purpose, because the
+ * run may not know all of them. (If the response to the request that began an upload was lost, the
+ * run does not know the upload's id.) */
 int output_clean_lost(const struct output *output, struct sheaf_error *err);
 
 /* A listing of the directories of an output. It shows the state of many shards without a request
@@ -199,8 +200,8 @@ int output_listing_check(const struct output_listing *listing, const struct outp
  * to find this out. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
-/* Sets *has to whether the listing shows a journal entry (the facts about a shard) for the shard
- * `name`. */
+/* Sets *has to whether the listing shows a journal entry for the shard `name`. (The entry has the
+ * facts about the shard.) */
 int output_listing_has_entry(const struct output_listing *listing, const struct output *output,
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);

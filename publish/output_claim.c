@@ -92,11 +92,11 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* The findings (facts about the destination) that are inspected first for each request of a caller.
- * Further findings are inspected only if a row of the table `rows` needs them, because each kind of
- * finding costs requests to the store. The claim (the file that says which run packs here) is
- * inspected before the data set, because a commit removes the claim only after the data set has
- * become visible. */
+/* The facts about a destination that are inspected first. They depend on the caller's request:
+ * firsts[ask] has them. Further facts are inspected only if a row of the table `rows` needs them,
+ * because each inspection costs requests to the store. The claim (the file that says which run
+ * packs here) is inspected before the data set, because a commit removes the claim only after the
+ * data set has become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -106,9 +106,9 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. The action for a request comes from the first row whose condition is true
- * and whose action for this request is not NEXT. `needs` are findings that the condition uses; they
- * are inspected only when the row is reached.
+/* The table of actions. To find the action for a request, the rows are tried in order. The first
+ * row counts whose condition is() is true and whose action for this request is not NEXT. `needs`
+ * has the facts that is() uses. They are inspected only when the row is reached.
  *
  * The columns are the requests in the order of enum output_ask. For a new data set: pack, resume,
  * replace, join. For an append or edit: begin, resume, replace. For an index: make, replace. The
@@ -305,9 +305,9 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
 }
 
 /* Replaces the data set at the destination: claims the destination, then removes the old files. The
- * caller has already checked all reasons to refuse. If this run is killed while it removes files,
- * another run can continue, because the claim of this run (the file that says which run packs here)
- * was written first. */
+ * caller has already checked all reasons to refuse. The claim (the file that says which run packs
+ * here) is written first, so that another run can continue if this run is killed while it removes
+ * files. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = output_claim_do(o, d, CLAIM_REPLACES, err);

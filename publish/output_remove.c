@@ -156,10 +156,11 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
     return code;
 }
 
-/* Removes index files and tables of keys (by which samples are found) of a data set: the files of
- * the parts `first` to `last` that edit number `edit` has written, or that no edit has written if
- * `edit` is 0. Part 0 comes from the first packing, and each append has made one further part. The
- * names of the files contain the number of the part and the number of the edit. */
+/* Removes index files and tables of keys (by which samples are found) of the parts `first` to
+ * `last` of a data set. Part 0 comes from the first packing, and each append has made one further
+ * part. Removes the files that edit number `edit` has written. If `edit` is 0, removes the files
+ * that no edit has written. The names of the files contain the number of the part and the number of
+ * the edit. */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {
@@ -417,8 +418,8 @@ struct entries_removal {
     struct several several;
 };
 
-/* Removes a shard and the files beside it, which its journal entry (the stored facts about the
- * shard) lists. The shard is removed last. The name of the shard is a part of the entry's file
+/* Removes the files that a journal entry (the stored facts about a shard) lists: the files beside
+ * the shard, and then the shard itself. The caller has found the shard's name in the entry's file
  * name. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
@@ -521,7 +522,7 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     return code;
 }
 
-/* Removes all files except shards that an append or edit has written before it was killed. */
+/* An append or edit was killed. Removes all files that it has written, except its shards. */
 static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes a shard in four steps: the journal entry (the facts about the shard), the files beside
- * the shard, the shard, and the journal entry again, now with a stamp. The stamp is a number by
- * which these files are recognised without reading them.
+ * Publishes a shard. Writes four things, in this order:
+ * 1. the journal entry (the facts about the shard);
+ * 2. the files beside the shard;
+ * 3. the shard;
+ * 4. the journal entry again, with a stamp: a number by which these files are recognised without
+ *    reading them.
  *
  * Several runs may make the same shard at the same time, and with different content, for example
  * because only one of them can read a source file. The shard of the run that finishes first is
- * used. To notice other runs, each run first looks at all these files, and then checks its claim
- * (the file that says which run packs here). After that, the run replaces a file only if the file
- * has not changed since the run looked at it. If the run notices a change, it uses the shard that
- * the other run has finished, or fails.
+ * used. Before a run writes, it looks at all these files, and then checks its claim (the file that
+ * says which run packs here). It replaces a file only if the file has not changed since it looked.
+ * If a file has changed, the run uses the shard that the other run has finished, or fails.
  *
  * The journal entry is written first, so that other runs notice this run. If another run tries to
  * finish its own version of the shard, that run fails in its last step, because the entry has
@@ -233,8 +235,8 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 /* Waits for the lock of the destination. Other processes hold the lock for a short time, while they
  * publish a shard or commit. A run with a single process that makes a new data set holds the lock
  * as long as it packs. This function never waits for such a run, because output_join was called
- * before. It has seen the claim of that run (the file that says which run packs here), and has
- * refused to join. The wait ends early only if the caller's interrupt flag is set. */
+ * before. output_join has seen the claim of that run (the file that says which run packs here), and
+ * has refused to join. The wait ends early only if the caller's interrupt flag is set. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
@@ -268,11 +270,11 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
 /* Checks a shard that a repair has made again: its hash must equal the hash in the manifest.
  * Otherwise returns SHEAF_ERR_CHANGED.
  *
- * The hash of the shard does not cover its .lst file. So if the shard has a .lst file, the sections
- * of the index for this shard are compared as well, because their CRCs cover the lines of the file.
- * Without a .lst file, the sections are not compared, because they may differ although the shards
- * are equal. For example, the section of an edited shard may lack the labels, because a deleted
- * sample had a label that an index cannot store. */
+ * The hash of the shard does not cover its .lst file. So if the shard has a .lst file, its old and
+ * its new section of the index are compared as well, because their CRCs cover the lines of the
+ * file. Without a .lst file, the two sections are not compared, because they may differ although
+ * the shards are equal. For example, the section of an edited shard may lack the labels, because a
+ * deleted sample had a label that an index cannot store. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

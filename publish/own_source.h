@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks that no source from which a run reads lies in the destination to which the run writes.
- * Otherwise the source would be deleted together with the old data set. */
+ * Checks that no source of a run lies in the destination of the run. Otherwise the source would be
+ * deleted together with the old data set. */
 #ifndef PUBLISH_OWN_SOURCE_H
 #define PUBLISH_OWN_SOURCE_H
 

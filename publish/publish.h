@@ -19,8 +19,7 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
-    /* number of files that were left out; a file that was left out because the data set already had
-     * its sample is not counted */
+    /* number of files that were left out, except files whose samples the data set already had */
     uint64_t skipped_count;
 };
 

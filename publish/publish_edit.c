@@ -3,11 +3,10 @@
  * Publishes an edited data set: its index files and tables of keys under new names, and then the
  * manifest, which replaces the old manifest.
  *
- * The index sections of unchanged shards are copied. Tables of keys (by which samples are found)
- * are copied without the deleted samples, and with the new numbers of the other samples. Index
- * files for other programs are written last. They must not be written earlier, because they name
- * the new shards. If the run fails before the manifest is written, the new shards are removed
- * again. */
+ * The index sections of unchanged shards are copied. In the tables of keys, by which samples are
+ * found, deleted samples are left out, and the other samples get their new numbers. Index files for
+ * other programs are written last. They must not be written earlier, because they name the new
+ * shards. If the run fails before the manifest is written, the new shards are removed again. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -105,8 +105,8 @@ static int publish_files_put_index(void *files, struct sheaf_error *err)
     return journal_commit(&f->output->journal, writer, &f->seen[FILE_INDEX], &now, err);
 }
 
-/* Removes a file that an earlier data set has left and that the new data set does not have, for
- * example a report. Otherwise the file would be taken for a file of the new data set. Usually there
+/* Called for a file that the new data set does not have, for example a report. Removes such a file
+ * of an earlier data set. Otherwise it would be taken for a file of the new data set. Usually there
  * is no such file. */
 static int put_nothing(const struct publish_files *f, size_t kind, struct sheaf_error *err)
 {

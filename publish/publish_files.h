@@ -5,9 +5,8 @@
  *
  * Requests to a distant store take time, so several run at once. First the states of all files are
  * requested. Then the claim (the file that says which run packs here) is checked while the index is
- * made. Then all files are written. This order makes each write safe: the file's state is requested
- * first, then the claim is checked, and then the file is written only if its state has not
- * changed. */
+ * made. Then all files are written. A file is written only if its state has not changed since the
+ * first step. */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H
 

@@ -61,8 +61,8 @@ static uint64_t first_of(const struct output *o, uint32_t split)
 
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
-/* largest number of library versions in the manifest; there may be more than one, because machines
- * with different versions may have compressed shards of the data set */
+/* largest number of library versions in the manifest; machines with different versions may have
+ * compressed the shards */
 #define LIBRARIES_MOST 16
 
 struct libraries {

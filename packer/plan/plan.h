@@ -6,8 +6,8 @@
  *
  * A plan consists of splits ("train", "val"), a split of shards, a shard of blocks, and a block of
  * samples. A sample has a range of the plan's files, in byte order of their suffixes. A shard
- * depends only on its own range of samples, so parts of a plan may be packed anywhere, in any
- * order.
+ * depends only on its own range of samples, so several machines can pack the shards of a plan, in
+ * any order.
  *
  * struct plan holds samples and files only if it has one shard or a few shards (see plan_batch.h).
  * The samples of a whole plan are stored in sections (see plan_section.h). */
@@ -49,9 +49,9 @@ struct plan_label {             /* labels[0]: none */
 struct plan_made {
     uint64_t *numbers;          /* number of each sample; NULL: consecutive numbers */
     bool lacks_numbers;         /* whether consecutive numbers are only a guess */
-    /* How the existing shard is divided into blocks, each of which the codec compressed separately.
-     * block_ends[i] is the number of samples in the blocks 0 to i. The new shard gets the same
-     * blocks. NULL if the blocks are not known. */
+    /* block_ends[i] is the number of samples in the blocks 0 to i of the existing shard. (The codec
+     * compressed each block separately.) The new shard gets the same blocks. NULL if the blocks are
+     * not known. */
     uint64_t *block_ends;
     size_t block_count;
 };
@@ -112,8 +112,9 @@ struct plan {
 
 void plan_free(struct plan *plan);
 
-/* Returns the end of the block (the samples that are encoded as one job) that begins with sample
- * `first`: the number of the first sample after it. The result is at most `end`. */
+/* A block has the samples that are encoded as one job. Returns the end of the block that begins
+ * with sample `first`: the number of the first sample after the block. The result is at most
+ * `end`. */
 uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
 /* Returns the end of the block that begins with sample `first` of `shard`: the number of the first
  * sample after the block. If the shard existed before and its blocks are known, it is divided into
@@ -178,9 +179,9 @@ int plan_check_group(const struct catalog_file *files, uint32_t count,
  * which are not in their final order yet. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
 
-/* Gives numbers to the classes and sorts the labels. used[i] tells whether any sample has label i
- * of the catalog. (*renamed)[i] becomes the index of this label in the plan; the caller frees this
- * array.
+/* Gives numbers to the classes and sorts the labels. used[i] is true if at least one sample has
+ * label i of the catalog. (*renamed)[i] becomes the index of this label in the plan; the caller
+ * frees this array.
  *
  * `grow` describes the data set to which samples are appended, or is NULL. The classes of this data
  * set come first. `known` has classes whose numbers the user has given, or is NULL. Returns

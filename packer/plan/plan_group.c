@@ -35,8 +35,9 @@ struct key_group {
     uint32_t count;
 };
 
-/* Finds two files of a group (the files with one key) that would become the same field. Returns one
- * of them and sets *other to the other file. Returns NULL if there are no such files. */
+/* A group has the files with one key. Finds two files of the group that would become the same
+ * field. Returns one of them, and sets *other to the second one. Returns NULL if there are no such
+ * files. */
 static const struct catalog_file *find_double(const struct key_group *g,
                                               const struct catalog_file **other)
 {
@@ -64,9 +65,9 @@ static int plan_group_refuse(const struct key_group *g, struct problems *problem
     return code;
 }
 
-/* Records the files of a group (the files with one key) as problems, because the files `a` and `b`
- * would become the same field. The report names `a` and `b` in byte order of their paths, so that
- * it does not depend on the order of the scan. */
+/* A group has the files with one key. Records these files as problems, because two of them, `a` and
+ * `b`, would become the same field. The report names `a` and `b` in byte order of their paths, so
+ * that it does not depend on the order of the scan. */
 static int refuse_double(const struct key_group *g, struct problems *problems, const char *a,
                          const char *b, struct sheaf_error *err)
 {

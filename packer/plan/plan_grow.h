@@ -28,8 +28,8 @@ typedef int plan_known_fn(void *context, const struct plan_grow *grow, const cha
 struct plan_classes {
     const char *const *names;
     size_t count;
-    /* true if samples must not have a class that is not in this list; false if further classes are
-     * allowed, which get the numbers after the last class of the list */
+    /* true if this list has all classes that samples may have; false if samples may have further
+     * classes, which get the next numbers */
     bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Declares functions for records. A record is one sample of a plan as bytes: its label and its
- * files, with everything that is needed to fetch the files and to notice changes. Plan files (see
- * PLAN.md) and the temporary files of planning consist of records. */
+ * Declares functions for records. A record is one sample of a plan as bytes. It has the label and
+ * the files of the sample, with all facts that are needed to fetch the files and to notice changes.
+ * Plan files (see PLAN.md) and the temporary files of planning consist of records. */
 #ifndef PACKER_PLAN_PLAN_RECORD_H
 #define PACKER_PLAN_PLAN_RECORD_H
 

@@ -29,10 +29,12 @@
  * sample's key is replaced by NUL. So files with the same key become adjacent, as plan_group()
  * needs.
  *
- * The value of an entry has these parts, in this order: a varint with label * 2 + 1 if the file is
- * bad, and label * 2 otherwise; a varint with the origin (enum catalog_origin); a varint with the
- * file's size; the file's stamp; and the file's URL or its content, if the origin needs one of
- * them. */
+ * The value of an entry has these parts, in this order:
+ * - a varint: label * 2 + 1 if the file is bad, and label * 2 otherwise;
+ * - a varint: the origin (enum catalog_origin);
+ * - a varint: the file's size;
+ * - the file's stamp;
+ * - the file's URL or its content, if the origin needs one of them. */
 static int plan_sort_take_file(void *context, const struct catalog_found *f,
                                struct sheaf_error *err)
 {
@@ -119,8 +121,8 @@ void plan_sort_close(struct plan_sort *g)
 struct file_group {
     uint64_t order;
     size_t key_size;
-    /* struct catalog_file[]; while the group grows, the pointers to their texts are offsets into
-     * `texts`, because `texts` may move */
+    /* array of struct catalog_file. While the group grows, each pointer to a text is an offset into
+     * `texts` instead, because `texts` may move. */
     struct buf files;
     struct buf texts;
     struct buf record;

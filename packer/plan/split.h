@@ -32,10 +32,10 @@ struct split_spec {
 
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
-/* owed[s] is the number of samples by which split s is smaller than its exact share of the classes
- * that were divided so far, in units of 1 / SPLIT_WHOLE samples. The difference comes from
- * rounding. Later classes are divided so that the difference becomes smaller again. The struct must
- * be zero-initialised. */
+/* owed[s] says by how many samples split s is smaller than its exact share, in units of 1 /
+ * SPLIT_WHOLE samples. All classes that were already divided count. The difference comes from
+ * rounding. Later classes are divided so that it becomes smaller again. The struct must be
+ * zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 
 /* Divides the `samples` samples of a class among the splits: sets counts[i] to the number of

@@ -3,9 +3,9 @@
  * Recognises clutter: files and directories that are ignored in trees, prefixes and archives,
  * because they are not data.
  *
- * Clutter is hidden directories (.git, .ipynb_checkpoints), which other programs that read class
- * directories ignore as well, and files that operating systems create (.DS_Store, ._*, Thumbs.db,
- * desktop.ini).
+ * There are two kinds of clutter: hidden directories (.git, .ipynb_checkpoints), and files that
+ * operating systems create (.DS_Store, ._*, Thumbs.db, desktop.ini). Other programs that read class
+ * directories ignore hidden directories as well.
  *
  * Any other hidden file may be data, so it is reported as a bad file. A list names its files
  * explicitly, so nothing in a list is ignored. */

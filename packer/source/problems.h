@@ -72,9 +72,9 @@ void problems_tell_words(const struct problems *p);
  * length. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
-/* Sets result->unlabelled to the number of samples without a label, but only if there are also
- * samples with labels, because only then labels may be missing by mistake. `set_has_labels` says
- * whether the data set to which samples are appended has samples with labels. */
+/* If some samples have labels and others have none, labels may be missing by mistake. In this case,
+ * sets result->unlabelled to the number of samples without a label. `set_has_labels` says whether
+ * the data set to which samples are appended has samples with labels. */
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
                           struct sheaf_pack_result *result);
 

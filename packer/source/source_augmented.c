@@ -80,8 +80,8 @@ static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_erro
     return code;
 }
 
-/* Returns whether the first line of a file names an object by its URL. Also sets *names_paths to
- * whether the line has a member that is a path, as in a list. */
+/* Returns whether the first line of a file names an object by its URL. Sets *names_paths to whether
+ * the line has a member whose value is a path. A line of a list has such a member. */
 static bool names_objects(const char *text, size_t size, bool *names_paths)
 {
     struct augmented_line line;

@@ -185,9 +185,11 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
 }
 
 /* Returns the path of a data file of the report in a local copy of the report. Tries four paths
- * relative to the directory x->data_root: first the whole key; then the file's base name in
- * ../data/, which is its place in the bucket; then the base name in data/; and last the base name
- * in the directory itself. Returns the last path without testing whether it exists. */
+ * relative to the directory x->data_root:
+ * 1. the whole key;
+ * 2. the file's base name in ../data/, which is its place in the bucket;
+ * 3. the base name in data/;
+ * 4. the base name in the directory itself. This path is returned even if it does not exist. */
 static char *source_inventory_find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };

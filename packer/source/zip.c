@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads the directory of a zip archive (its list of members), and the members. libarchive also
- * reads zips, but does not report where in the file the members are. */
+ * reads zips, but does not report the positions of the members in the file. */
 #include "packer/source/zip.h"
 
 #include <inttypes.h>
@@ -271,9 +271,9 @@ static int inflate_member(const struct archive_file *c, uint64_t at, uint64_t st
             at += z.avail_in;
             stored -= z.avail_in;
         }
-        /* Room for one more byte than the member has. When all bytes of the member are
-         * decompressed, the compressed stream must end. If inflate() uses the extra byte, the
-         * stream is too long. */
+        /* When all bytes of the member are decompressed, the compressed stream must end. To test
+         * this, inflate() gets room for one byte more. If it uses this byte, the stream is too
+         * long. */
         z.avail_out = bytes == 0 ? 1 : (unsigned)MIN(bytes, (uint64_t)1 << 30);
         z.next_out = bytes == 0 ? &more : data;
         if (code == SHEAF_OK) {
