@@ -437,9 +437,9 @@ static bool example_encode_has_name(const struct features *all, struct text name
     return false;
 }
 
-/* A kept feature is a feature of the Example that was read. Returns whether it must not be written
- * under its own name. The reason is that another feature has this name already, or that the decoder
- * would make no field of a feature with this name. */
+/* A kept feature is a feature of the Example that was read. Returns whether its own name cannot be
+ * used again. This is so if another feature has this name already, or if the decoder would make no
+ * field of a feature with this name. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)

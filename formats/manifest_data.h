@@ -48,7 +48,7 @@ struct manifest_edit {
     uint64_t grown, samples;
     /* The first packing made part 0 of the data set, and each append another part. This array has
      * `grown` + 1 numbers: for each part, the number of samples that it had when its table of keys
-     * was first made. The number of buckets in this table is computed from it (see
+     * was first made. The number of buckets in the table is computed from this number (see
      * key_table_make). */
     uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */

@@ -300,8 +300,8 @@ static void put_eight_digits(char *out, uint32_t number)
 #define NUMBER_BYTES sizeof("18446744073709551615")
 
 /* Writes a made-up key ("STEM/RECORD", the record with at least eight digits) and a NUL, and
- * returns the length of the key. The result is the same as with snprintf and "%.*s/%08" PRIu64, but
- * snprintf would take most of the time for a small record. */
+ * returns the length of the key. snprintf with "%.*s/%08" PRIu64 gives the same result, but would
+ * take most of the time for a small record. */
 static size_t put_made_up_key(char *out, struct text stem, uint64_t record)
 {
     char *const digits = out + stem.size + 1;

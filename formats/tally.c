@@ -391,8 +391,8 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
     if (a->is_unknown || b->is_unknown)
         return NULL;
     if (limits && b->has_too_many && !a->has_too_many)
-        /* This is not a difference: an edit has deleted samples of `b`. The remaining samples,
-         * which `a` counts, may have fewer names. */
+        /* This is not a difference. An edit has deleted samples, and `b` still has too many names.
+         * The remaining samples, which `a` counts, may have fewer names. */
         return NULL;
     if (a->has_too_many != b->has_too_many || a->count != b->count)
         return "names";

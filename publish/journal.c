@@ -470,12 +470,13 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes a file of the journal that was found in a listing. If the file is a journal entry (the
- * stored facts about a shard) of this plan, it is removed only if it has not changed since the
- * listing. A changed entry belongs to another run of this plan, which has claimed the destination
- * since then. Other files, and files without an ETag in the listing, are removed by journal_remove.
- * That function checks first that this run still has the claim (the file that says which run packs
- * here). */
+/* Removes a file of the journal that was found in a listing. A journal entry of this plan (the
+ * stored facts about a shard) is removed only if it has not changed since the listing. A changed
+ * entry belongs to another run of this plan, which has claimed the destination since then.
+ *
+ * Other files, and files without a stamp in the listing, are removed by journal_remove(). (A stamp
+ * is a number that is different if the file was replaced.) journal_remove() first checks that this
+ * run still has the claim (the file that says which run packs here). */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {

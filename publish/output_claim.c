@@ -106,9 +106,9 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. To find the action for a request, the rows are tried in order. The first
- * row counts whose condition is() is true and whose action for this request is not NEXT. `needs`
- * has the facts that is() uses. They are inspected only when the row is reached.
+/* The table of actions. To find the action for a request, the rows are tried in order. The action
+ * comes from the first row whose condition is() is true and whose action for this request is not
+ * NEXT. `needs` has the facts that is() uses. They are inspected only when the row is reached.
  *
  * The columns are the requests in the order of enum output_ask. For a new data set: pack, resume,
  * replace, join. For an append or edit: begin, resume, replace. For an index: make, replace. The

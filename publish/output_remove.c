@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * Removes a data set that is being replaced. The run must have claimed the destination (see
- * journal.h). First a copy of the manifest is stored, because the manifest lists the files of the
- * data set. Then the manifest is removed, so that the data set no longer exists. Then its files are
- * removed. If the run is killed before the end, the next run that claims the destination continues.
- * Only files that a manifest or a journal entry (the facts about a finished shard) names are
- * removed.
+ * journal.h). There are three steps:
+ * 1. Store a copy of the manifest, because the manifest lists the files of the data set.
+ * 2. Remove the manifest, so that the data set no longer exists.
+ * 3. Remove the files of the data set.
  *
- * Another run may still work at the destination although its claim (the file that says which run
- * packs here) was replaced. A store with stages (store/stage.h) stops such a run. In a store
+ * If the run is killed before the end, the next run that claims the destination continues. Only
+ * files that a manifest or a journal entry names are removed. (A journal entry has the facts about
+ * a finished shard.)
+ *
+ * An earlier run may still work at the destination, although its claim (the file that says which
+ * run packs here) was replaced. A store with stages (store/stage.h) stops such a run. In a store
  * without stages, such a run could publish its own manifest if the name of the manifest were free.
- * Therefore, in such a store, the manifest is not removed, but replaced by a stand-in, a file that
- * names the present run. */
+ * Therefore, in such a store, step 2 replaces the manifest by a stand-in, a file that names the
+ * present run. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>

@@ -10,8 +10,9 @@
  * Several runs may make the same shard at the same time, and with different content, for example
  * because only one of them can read a source file. The shard of the run that finishes first is
  * used. Before a run writes, it looks at all these files, and then checks its claim (the file that
- * says which run packs here). It replaces a file only if the file has not changed since it looked.
- * If a file has changed, the run uses the shard that the other run has finished, or fails.
+ * says which run packs here). The run replaces a file only if the file has not changed since the
+ * run looked at it. If a file has changed, the run uses the shard that the other run has finished,
+ * or fails.
  *
  * The journal entry is written first, so that other runs notice this run. If another run tries to
  * finish its own version of the shard, that run fails in its last step, because the entry has

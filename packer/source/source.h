@@ -122,9 +122,9 @@ struct scan {
     struct filter *filter;      /* NULL: none */
     struct naming *naming;      /* NULL: names do not change */
     const struct source *source;    /* the scanned source; source_scan sets it */
-    /* If several sources are combined, each path begins with the name of its source. This is the
-     * number of bytes of this name, such as 4 for "a/b/" if the source is the directory a/b of the
-     * common root. Otherwise 0. */
+    /* If several sources are combined, each path begins with the name of its source. below_size is
+     * the number of bytes of this name, such as 4 for "a/b/" if the source is the directory a/b of
+     * the common root. It is 0 if the paths do not begin with such a name. */
     size_t below_size;
     /* number of files, objects and directories that the user's filter left out; a directory counts
      * once */
