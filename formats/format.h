@@ -175,8 +175,8 @@ struct format_ops {
     /* true if each shard has a .lst file, which holds the keys of its samples (RecordIO) */
     bool has_names;
     /* true if a frame (the stored form of a sample) consists of several independent members, as in
-     * a tar. A reader does not notice if a member is missing, and joins adjacent samples with equal
-     * keys. */
+     * a tar. Readers of such a container do not notice if a member is missing, and join adjacent
+     * samples with equal keys. */
     bool has_members;
     /* true if a frame (stored record) contains the name of the sample's class, as in a TFRecord */
     bool keeps_class;

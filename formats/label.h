@@ -25,7 +25,7 @@ double label_rounded(double number);
 /* Parses one or more numbers separated by blanks, tabs or commas into `labels`. A byte order mark
  * may precede them. A fraction is rounded to the nearest 32-bit float. An integer beyond 2^53 must
  * equal a 32-bit float exactly. Returns the number of labels. Returns -1 if there are more than
- * `most`, or if the text is anything else. */
+ * `most`, or if the text has another form. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);
 
 /* Parses a text as label_parse() does, and appends the labels to `labels`, a buffer of doubles. The
@@ -35,7 +35,7 @@ int label_append(struct buf *labels, const void *text, size_t size, long *count,
                  struct sheaf_error *err);
 
 /* Parses a text that consists of one number, with blanks and newlines around it. The number is not
- * rounded to a 32-bit float. Returns false if the text is anything else. */
+ * rounded to a 32-bit float. Returns false if the text has another form. */
 bool label_number(const char *text, size_t size, double *number);
 
 /* Appends the labels to `out` as the shortest text from which label_parse() reads the same labels:

@@ -90,8 +90,8 @@ int sample_make_opaque(const uint8_t *data, size_t size, const struct record *re
                        const struct decode_context *context, struct decode_scratch *scratch,
                        struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* Returns the suffix for the kind of image or array that the data begins like ("jpg", "png", "gif",
- * "webp", "bmp", "npy"). Returns NULL if the kind is unknown. */
+/* Recognises an image or array by its first bytes. Returns the suffix for its kind: "jpg", "png",
+ * "gif", "webp", "bmp" or "npy". Returns NULL if the kind is unknown. */
 const char *sniff_suffix(const uint8_t *data, size_t size);
 
 #endif

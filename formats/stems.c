@@ -60,7 +60,7 @@ static bool lengthen(struct stem *s)
 }
 
 /* Extends every stem that several shards have in common. (Made-up keys begin with the stem of their
- * shard.) Returns whether any stem became longer. */
+ * shard.) Returns whether at least one stem became longer. */
 static bool lengthen_equal(struct stem *stems, size_t count)
 {
     bool any = false;

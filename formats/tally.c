@@ -163,7 +163,7 @@ static size_t tally_place_of(const struct tally *t, const char *name, size_t gue
     return low;
 }
 
-/* Inserts a field that none of the samples counted so far has. If any samples were counted, the
+/* Inserts a field that none of the samples counted so far has. If samples were counted before, the
  * first of them is recorded as the first sample without the field. */
 static int tally_insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
 {

@@ -101,7 +101,7 @@ struct view {
 /* Returns whether a file name may belong to a view: "*.view", or "*.json" unless it is the name of
  * a manifest. */
 bool view_is_name(const char *url);
-/* Returns whether a file may be a view. A view begins like a JSON object whose first name is
+/* Returns whether a file looks like a view: it begins as a JSON object whose first name is
  * "sheaf_view". */
 bool view_begins(const void *text, size_t size);
 

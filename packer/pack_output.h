@@ -15,8 +15,8 @@ int pack_output_open(struct output *output, const char *dest, const struct block
                      const char *prefix, const struct plan *plan, struct sheaf_error *err);
 /* Returns an estimate of the largest size, in bytes, that a shard has before compression. */
 uint64_t pack_output_shard_bytes(const struct plan_shard *shard);
-/* Opens a writer for a shard in *writer. `memory` is the memory for data on its way to the
- * store. */
+/* Opens a writer for a shard, and sets *writer to it. `memory` is the memory for data on its way to
+ * the store. */
 int pack_output_open_shard(const struct output *output, const struct block_setup *setup,
                            const struct plan_shard *shard, struct part_memory *memory,
                            struct shard_writer **writer, struct sheaf_error *err);

@@ -98,8 +98,8 @@ bool packer_copies_record(const struct sheaf_sample *sample);
  * may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* Appends a sample like sheaf_packer_append(). `kept` has the features (parts of a TFRecord
- * Example) of the record from which the sample was read, or is NULL. They are written unchanged if
- * possible. */
+ * Example) of the record from which the sample was read, or is NULL. These features are written
+ * unchanged if possible. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
 /* Opens a packer that writes one layer of a column. (A column adds a field to a data set. A column
@@ -148,9 +148,9 @@ void packer_inherit(struct sheaf_packer *p, const struct manifest *const *source
  * (packer_cls.c) */
 int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *sample, bool *is_word);
 /* packer_keys.c */
-/* Decides about a sample whose key an earlier sample has. The plan decides if this process packs a
- * part of a plan, and the option duplicate_keys otherwise. The sample may get a new key, be left
- * out, or be an error. Returns SHEAF_END if the sample was left out. */
+/* Decides about a sample whose key an earlier sample has. If this process packs a part of a plan,
+ * the plan decides. Otherwise the option duplicate_keys decides. The sample gets a new key, is left
+ * out, or is an error. Returns SHEAF_END if the sample was left out. */
 int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *sample);
 /* Adds the key of a packed sample to the keys that later samples must not have. */
 void packer_remember_key(struct sheaf_packer *p, const char *key);

@@ -252,8 +252,8 @@ static int note_dataset(struct inspection *x, const char *directory)
 
 #define NAMED_MOST 5            /* files that an error names */
 
-/* Adds 1 to *lost, the number of files that are missing or have the wrong size. Appends the name of
- * such a file to the text of the message. */
+/* Records a file that is missing or has the wrong size: adds 1 to *lost, and appends the file's
+ * name to the text of the message. */
 static int note_lost(struct buf *text, size_t *lost, const char *name,
                      const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {

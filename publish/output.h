@@ -154,10 +154,10 @@ void output_abandon_grow(const struct output *output, bool keep_shards);
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* Sets *parts to the number of parts into which the plan was last divided, or to 0 if unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
-/* Computes the stamp of a shard and the files beside it (its index files for other programs). By
- * this number, the files can be recognised without reading them. It is computed from the stamp of
- * each file, which depends on the file's time and inode, or on its ETag. The result is 0 if a file
- * does not have the size in the journal entry, or if the store has no stamps. */
+/* Computes the stamp of a shard and the files beside it (its index files for other programs). The
+ * stamp is a number by which the files can be recognised without reading them. It is computed from
+ * the stamp of each file, which depends on the file's time and inode, or on its ETag. The result is
+ * 0 if a file does not have the size in the journal entry, or if the store has no stamps. */
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);

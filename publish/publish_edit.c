@@ -106,9 +106,9 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
     return code;
 }
 
-/* Adds to the new manifest a shard that this edit has written. Also writes the shard's section
- * of the index to `writer`. The facts about the shard come from its journal entry (the stored
- * facts). */
+/* Adds to the new manifest a shard that this edit has written. Also writes the shard's section of
+ * the index to `writer`. The facts about the shard come from its journal entry, in which they were
+ * stored. */
 static int publish_edit_take_entry(struct editing *e, size_t shard, struct store_writer *writer,
                                    struct sheaf_error *err)
 {

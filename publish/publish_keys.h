@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes the table of keys, by which samples are found by key. The hashes of the keys come from
- * the journal entries (the stored facts) of the shards, so no shard is read again. */
+ * Publishes the table of keys, with which readers find samples by key. The hashes of the keys come
+ * from the journal entries (the stored facts) of the shards, so no shard is read again. */
 #ifndef PUBLISH_PUBLISH_KEYS_H
 #define PUBLISH_PUBLISH_KEYS_H
 

@@ -14,8 +14,8 @@
 #include "image/image.h"
 #include "packer/plan/plan.h"
 
-/* part of the plan hash; must be increased whenever the same plan begins to result in different
- * bytes */
+/* Part of the plan hash. It must be increased if a change of the packer lets the same plan result
+ * in different bytes. */
 #define PLAN_VERSION 1
 
 static void plan_hash_add_number(XXH3_state_t *state, uint64_t value)

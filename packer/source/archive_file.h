@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an archive file at any offset. Also declares the struct for a member, as far as the
- * archive's directory or headers describe it. */
+ * Reads an archive file at any offset. Also declares a struct with the facts about a member that
+ * are in the archive's directory or headers. */
 #ifndef PACKER_SOURCE_ARCHIVE_FILE_H
 #define PACKER_SOURCE_ARCHIVE_FILE_H
 

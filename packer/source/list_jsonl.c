@@ -122,8 +122,9 @@ static const struct attribute *list_jsonl_path_of(const struct list_parser *p,
     return found;
 }
 
-/* Adds a field to the entry, from a member of the line that is neither path nor label. The content
- * of the field is the text of a string, or any other value as the line writes it. */
+/* Adds a field to the entry, from a member of the line that is neither path nor label. If the
+ * member is a string, its text is the content of the field. Any other value is copied from the
+ * line. */
 static int list_jsonl_add_member(struct list_parser *p, const struct attribute *a,
                                  struct sheaf_error *err)
 {

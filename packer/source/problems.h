@@ -68,8 +68,8 @@ void cls_words_add(struct cls_words *words, const struct cls_words *more);
 /* Reports such samples. */
 void problems_tell_words(const struct problems *p);
 
-/* Counts a sample as one with or without a label. `key` is the sample's key, and `key_size` its
- * length. */
+/* Counts a sample that has a label (`has_label`) or has none. `key` is the sample's key, and
+ * `key_size` its length. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
 /* If some samples have labels and others have none, labels may be missing by mistake. In this case,
@@ -114,9 +114,9 @@ void problems_limit(struct problems *p, uint64_t found);
  * SHEAF_REASON_BAD_FILES. With SHEAF_SKIP, the run fails only if a file vanished or changed, or if
  * there are too many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
-/* Returns the result of a step of the run that ended with `code`. If problems_verdict() is an
- * error, returns this error instead of `code`, because the step may have failed only as a
- * consequence of the bad files. */
+/* `code` is the result of a step of the run. Returns `code`, unless problems_verdict() is an error.
+ * Then returns this error, because the step may have failed only as a consequence of the bad
+ * files. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
 /* Checks that no file was lost. Returns SHEAF_ERR_CHANGED unless `found` equals `packed` plus the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the sizes of the objects that a list names, with many requests at the same time, and adds
- * the objects to the catalog of files. An object that is missing or may not be read is recorded as
- * a problem. Any other error ends the scan of the list. */
+ * the objects to the catalog of files. An object that is missing, or that the user has no
+ * permission to read, is recorded as a problem. Any other error ends the scan of the list. */
 #ifndef PACKER_SOURCE_SIZES_H
 #define PACKER_SOURCE_SIZES_H
 

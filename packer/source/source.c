@@ -347,7 +347,7 @@ int source_read(const struct source *s, const struct catalog_file *f, void *data
 /* ---- Where the tree is ----------------------------------------------------------------------- */
 
 /* Returns the path of a directory with symbolic links resolved, in memory that the caller frees. If
- * it does not exist, returns the nearest existing directory that contains it. */
+ * the directory does not exist, returns the nearest directory above it that exists. */
 static char *nearest(const char *path)
 {
     char *name = strdup(path), *real = NULL;

@@ -94,8 +94,8 @@ struct source {
     /* state of a source that contains its files, such as an archive, and so reads them itself; NULL
      * for any other source */
     void *content;
-    /* If several sources are combined, their paths are relative to a common root. This is the part
-     * of this source's own root after the common root, such as "a/b". NULL if sources are not
+    /* If several sources are combined, their paths are relative to a common root. `below` is the
+     * part of this source's own root after the common root, such as "a/b". NULL if sources are not
      * combined. */
     char *below;
 };
@@ -139,8 +139,8 @@ struct scan {
     bool has_directories;       /* whether a class is a directory */
 };
 
-/* Detects the kind of the source at `url` and opens it. `root` is the root to which its paths are
- * relative, if the kind allows one, or NULL. */
+/* Detects the kind of the source at `url` and opens it. `root` is NULL, or the root to which the
+ * source's paths are relative. Some kinds allow no root. */
 int source_open(const char *url, const char *root, struct source *source,
                 struct sheaf_error *err);
 /* Opens the source of a stored plan, so that its files can be read. The source cannot be

@@ -159,7 +159,8 @@ static int source_list_add_file(struct list_reading *r, const struct line_key *k
          : look_for(r, r->path, (const char *)r->named.data, label, err);
 }
 
-/* Adds the columns or members of a line to the sample as fields, except the path and the label. */
+/* Makes fields of the sample from the columns or members of a line, except the path and the
+ * label. */
 static int source_list_add_fields(struct list_reading *r, const char *path,
                                   const struct list_entry *entry, uint32_t label,
                                   struct sheaf_error *err)
