@@ -190,9 +190,11 @@ static void leave_unknown(struct add *a, const struct value *v)
 }
 
 /* Finds the samples of the base data set that have the key of a value. Adds the value to the second
- * sort, which is by sample number, once for each of these samples. `matches` has the samples that
- * may have the key, because their keys have the same part of the hash. If there are several, their
- * keys are read from the base and compared. A single match is used without this check. */
+ * sort, which is by sample number, once for each of these samples.
+ *
+ * `matches` has the samples whose keys have the same stored part of the hash. A single match is
+ * used without a check. If there are several matches, their keys are read from the base and
+ * compared. */
 static int place_value(struct add *a, const struct lookup *l, const struct found_value *f,
                        const struct key_match *matches, size_t count, struct sheaf_error *err)
 {
@@ -374,9 +376,9 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
  * extension. Values with the same extension are in the order of the source. A second value with the
  * same extension is an error, or is skipped if the option `on_repeated` says so.
  *
- * The values were assigned to the sample by a part of the hash of their key. So two values with
- * different keys may have been assigned to it, although only one of the keys is right. In this
- * case, the sample's own key is read from the base, and values with another key are left out. */
+ * The values were assigned to the sample by a part of the hash of their key, so some of them may
+ * have a wrong key. If not all values have the same key, the sample's own key is read from the
+ * base, and values with another key are left out. */
 static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
                                   struct sheaf_error *err)
 {

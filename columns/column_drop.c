@@ -3,19 +3,20 @@
  * sheaf_column_drop: removes a column from a data set. A column consists of one or more layers,
  * each of which is a data set with shards and a manifest.
  *
- * To remove a layer, the drop first claims it: it writes a file that names the only run that may
- * change the layer. If another run is writing the layer, that run finds the new claim and stops.
- * The drop then removes the manifest of the layer, and after it the other files.
+ * To remove a layer, the drop first claims the layer: it writes a file that names the only run that
+ * may change the layer. A run that is still writing the layer finds the new claim and stops. The
+ * drop then removes the manifest of the layer, and after it the other files.
  *
  * The manifest of the first layer is removed before all other files, so that readers see either the
  * whole column or no column. A file is removed only if its name is a name that a file of a column
  * can have.
  *
- * Stores such as S3 need an exception, because a run writes directly to the final place there. (On
- * a local disk, it first writes to a temporary directory, a stage.) In such a store, another run
- * could check its claim just before the drop, and publish its manifest after the drop, although the
- * shards are gone. To prevent this, the drop does not remove the manifest. It replaces the manifest
- * by a short file that stays, the stand-in. */
+ * In a store such as S3, another run could check its claim just before the drop, and publish its
+ * manifest after the drop, although the shards are gone. To prevent this, the drop replaces the
+ * manifest by a short file that stays, the stand-in. The other run publishes its manifest only if
+ * the file has not changed since that run read it. So the stand-in makes the other run fail. A
+ * local disk needs no stand-in, because the drop takes over the directory through which the other
+ * run publishes files (store/stage.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,9 +93,10 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
 #define WITHDRAW_TRIES 5        /* Each run that lost its claim can interfere once. */
 
 /* Removes the manifest of the layer (a data set of the column). In a store such as S3, replaces the
- * manifest by a stand-in, a short file that stays. Without the stand-in, another run could still
- * publish its manifest after the drop, if it had checked its claim (its right to write the layer)
- * just before. */
+ * manifest by a stand-in, a short file that stays.
+ *
+ * The stand-in stops another run that still writes the layer. That run publishes its manifest only
+ * if the file has not changed since the run read it. */
 static int withdraw(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);

@@ -18,15 +18,15 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* A shard of the column should have at least this number of bytes or this number of records. When
- * it has, the writer ends it at the next end of a shard of the base data set. With such sizes, a
- * small column consists of few objects, and the index of a shard stays small. */
+/* Smallest size of a shard of the column: this number of bytes or this number of records. The
+ * writer ends a large enough shard after the last record for a shard of the base data set. With
+ * such sizes, a small column consists of few objects, and the index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
 /* The journal is a list with an entry for each finished shard of the column. An entry contains a
- * number of 64 bits, which says how far the column is finished after the shard. Its lower
- * PLACE_BITS bits are the number of samples without a value so far. Its upper bits are the number
- * of shards of the base data set whose records are finished. */
+ * number of 64 bits, which says how far the column is finished after this shard. Its lower
+ * PLACE_BITS bits are the number of samples without a value, in this shard and all shards before
+ * it. Its upper bits are the number of shards of the base data set whose records are finished. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */

@@ -73,7 +73,7 @@ void column_views_tell(const struct sheaf_dataset *base, const char *name);
  * sample, and *end to the number of the first sample after the part. */
 void column_part_range(const struct sheaf_column_writer *writer, uint64_t *first, uint64_t *end);
 /* Must be called after each appended sample. If the sample was the last of its planned shard, ends
- * this shard, skips the shards that are already finished, and begins the next one. */
+ * this shard, and begins the next shard that is not finished yet. */
 int column_part_appended(struct sheaf_column_writer *writer, struct sheaf_error *err);
 /* Returns the number of shards that were finished before. */
 uint64_t column_part_kept(const struct sheaf_column_writer *writer);

@@ -3,13 +3,11 @@
  * sheaf_convert: writes the samples of a data set to shards in another container.
  *
  * Usually each new shard has the samples of one old shard. So the result is the same as packing the
- * original files into the new container. There are two exceptions.
- *
- * If the source is standard input, a single file without a manifest, or a view (which mixes the
- * shards of its sources), new shards are cut by size, as in packing.
- *
- * If the caller wants other shards or a shuffled order, each new shard gets an equal share of the
- * samples or bytes, provided that the amount of data is known. */
+ * original files into the new container. There are two exceptions:
+ * - If the source is standard input, a single file without a manifest, or a view (a mix of data
+ *   sets), new shards are cut by size, as in packing.
+ * - If the caller wants other shards or a shuffled order, each new shard gets an equal share of the
+ *   samples or bytes, provided that the amount of data is known. */
 #include "copy/convert.h"
 
 #include <inttypes.h>

@@ -53,10 +53,11 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
 /* Appends to the new data set the `count` samples in `samples`, which the reader has returned last.
- * If an error concerns one sample, the message states the location of this sample. *shard must be
- * the number of the new shard to which the last sample was appended. The function begins a new
- * shard when this number changes, and updates *shard. If `shard` is NULL, this function does not
- * begin new shards. */
+ * If an error concerns one sample, the message states the location of this sample.
+ *
+ * *shard is the number of the new shard to which the last sample was appended. If a sample belongs
+ * to the next shard, the function begins this shard and updates *shard. If `shard` is NULL, the
+ * function does not begin new shards. */
 int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
                        uint64_t *shard, struct sheaf_error *err);
 /* Returns the packer's `code` and copies its error. */

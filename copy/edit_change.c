@@ -396,9 +396,10 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
     return code == SHEAF_OK && s->name == NULL ? err_memory(err, sizeof(text)) : code;
 }
 
-/* Handles the changes of one shard: the changes from `first` up to, but not including, `end`. Drops
- * each of them that has no effect, and moves the others to the position *kept of the array. If any
- * change remains, adds `shard` to the list of shards that are written again. */
+/* Handles the changes of one shard: the changes from `first` up to, but not including, `end`.
+ * Removes the changes that have no effect from the array. Moves the remaining changes to index
+ * *kept of the array, and increases *kept by their number. If a change remains, adds `shard` to the
+ * list of shards that are written again. */
 static int edit_change_add_shard(struct counting *n, size_t shard, size_t first, size_t end,
                                  size_t *kept, struct sheaf_error *err)
 {

@@ -225,7 +225,7 @@ static int open_names(const struct repair *r, size_t shard, struct store_object 
     return code;
 }
 
-/* Finds the numbers that are stored in the records of a shard, by reading the shard's .lst file. If
+/* Finds the number (id) that each record of a shard contains, by reading the shard's .lst file. If
  * this file is lost, assumes that the numbers continue after the last number of the previous
  * shard. */
 static int take_numbers(struct repair_places *p, size_t at, struct sheaf_error *err)

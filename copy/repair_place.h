@@ -5,9 +5,10 @@
  *
  * A table of keys (dataset.keys) maps the key of each sample to the sample's present number in the
  * data set. This number determines the sample's shard and its place in the shard. This works for
- * shards that packing, an append or an edit wrote, even if the source now has further files. The
- * index has the labels that edits have changed, and the sizes of the codec blocks (parts that can
- * be decompressed alone) of each shard. */
+ * shards that packing, an append or an edit wrote, even if the source now has further files.
+ *
+ * The index of the data set has two further facts about each shard: the labels that edits have
+ * changed, and the sizes of the codec blocks (parts that can be decompressed alone). */
 #ifndef COPY_REPAIR_PLACE_H
 #define COPY_REPAIR_PLACE_H
 

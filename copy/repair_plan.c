@@ -5,10 +5,10 @@
  * engine then packs only the damaged shards, and reads only their files. Before a new shard
  * replaces a file, the shard is compared with the manifest (publish/output_shard.c).
  *
- * Usually the tables of keys (dataset.keys) state the place of each sample (repair_place.h), in all
- * shards that the first packing, appends and edits wrote. If a table of keys is lost, the plan of
- * the first packing is computed again in the packer's way. Then only shards of the first packing
- * can be repaired. */
+ * Usually the tables of keys (dataset.keys) state the place of each sample (repair_place.h). If a
+ * table of keys is lost, the plan of the first packing is computed again in the packer's way. In
+ * that case, only shards of the first packing can be repaired, and not shards that an append or an
+ * edit wrote. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

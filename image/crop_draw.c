@@ -31,8 +31,8 @@ static double power(double x)
     return sum;
 }
 
-/* Computes the natural logarithm of x by Halley's iteration. It is exact to the last digit after
- * four of the eight steps. */
+/* Computes the natural logarithm of x by Halley's iteration in eight steps. After four steps, the
+ * result is already exact to the last digit. */
 double crop_log(double x)
 {
     double whole = 0, y = 0;

@@ -2,18 +2,18 @@
  *
  * Makes the crops of one picture; see crop_pixels.h.
  *
- * Usually only a part of a JPEG is decoded: the rows that the crops need, and the columns that they
- * need with a margin. The margin is one column on the left and two on the right, because the
- * colours of a pixel depend on its neighbours. At least 32 columns are decoded. The crops have the
- * same bytes as if the whole picture had been decoded. A test checks this.
+ * Usually only a part of a JPEG is decoded: the rows and columns that the crops need, with one more
+ * column on the left and two on the right. These columns are decoded because the colours of a pixel
+ * depend on its neighbours. The crops have the same bytes as if the whole picture had been decoded.
+ * A test checks this.
  *
  * Two kinds of JPEG are decoded completely. The first kind has no end marker in the last bytes of
- * the file. The file may be truncated, and this must be noticed even if the crops do not need the
- * missing part.
+ * the file. Such a file may be truncated, and this must be noticed even if the crops do not need
+ * the missing part.
  *
- * The second kind has several scans. All coefficients of such a JPEG must be decoded in any case,
- * so decoding a part would save little time. Also, if scans are missing, libjpeg smooths the
- * picture, and the pixels at the edges of a part would differ from those of the whole picture. */
+ * The second kind has several scans. libjpeg must read all scans of such a JPEG in any case, so
+ * decoding a part would save little time. Also, if scans are missing, libjpeg smooths the picture,
+ * and this would change the pixels at the edges of the decoded part. */
 #include "image/crop_pixels.h"
 
 #include <stdio.h>

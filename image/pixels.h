@@ -54,12 +54,8 @@ int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
  * more than IMAGE_PIXELS_MOST pixels. `library_bytes` is the memory that the decoder's library
  * needs.
  *
- * All memory for an image is taken at once from the room, the image memory that all threads share.
- * A thread that already has image memory must not wait for more, because threads could otherwise
- * wait for each other.
- *
- * crop_pixels.c and planes_jpeg.c do not call this function. They never hold a whole picture, and
- * take the memory that they need themselves. */
+ * The function takes all memory for an image at once from the memory that all threads share. If
+ * threads took more memory later, they could wait for each other forever. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
 /* Maps memory for another picture of the same image, for example the resized picture. This function

@@ -58,9 +58,8 @@ static bool is_usual(const struct jpeg_decompress_struct *codec)
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-/* Returns true if left and right are exchanged in the stored picture, so that each row must be
- * reversed to turn the picture upright. Orientations 5 to 8 also exchange rows and columns; the
- * result is for the rows as they are stored. */
+/* Returns true if left and right are exchanged in the stored picture, so that each stored row must
+ * be reversed to turn the picture upright. (Orientations 5 to 8 also turn rows into columns.) */
 static bool across_is_mirrored(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
@@ -71,13 +70,13 @@ static bool down_is_mirrored(unsigned orientation)
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Describes one side (horizontal or vertical) of a plane for the resampler. `out` is the length in
- * pixels of this side of the resulting picture.
+/* Describes one side (horizontal or vertical) of a plane for the resampler. `out` is the length of
+ * this side of the final picture, in pixels.
  *
- * In a colour plane, each value stands for two pixels of the picture. If `out` is odd, the last
- * value stands for one pixel: for example, 2 + 2 + 1 pixels if `out` is 5. If the picture is
- * mirrored after resizing, the first value must stand for one pixel: 1 + 2 + 2. The result's field
- * `shift` tells the resampler to do so. */
+ * A value of a colour plane stands for two pixels of the picture. If `out` is odd, one value stands
+ * for a single pixel. Without mirroring, it is the last value: if `out` is 5, the values stand for
+ * 2 + 2 + 1 pixels. If the picture will be mirrored after resizing, it must be the first value: 1 +
+ * 2 + 2 pixels. For this, the field `shift` of the result moves all values by half a value. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {

@@ -5,15 +5,15 @@
  * weights with 22 binary digits after the point. Pillow computes with the same numbers, so the
  * result has the same bytes as Pillow's on every machine.
  *
- * If rows are resized first, the rows of a plane pass through the following buffers:
+ * If rows are resized first, the rows of a plane pass through these buffers:
  * - `staged`: rows from the decoder.
  * - `tile`: 16 rows of `staged`, rearranged for vector instructions.
- * - `columns`: the columns of the 16 rows after they were resized to the final width.
- * - `kept`: the same columns, rearranged to rows. The next row of the result is made from rows in
- *   `kept`, and written to `to`.
+ * - `columns`: the 16 rows with the final width, stored column by column.
+ * - `kept`: the same values, stored row by row. The rows of the result are computed from these
+ *   rows.
  *
- * If the rows consist of RGB pixels, two rows at a time go directly from `staged` to three planes
- * in `kept`. All buffers are small enough for the processor's cache. resample_axis.c computes the
+ * Rows of RGB pixels take a shorter way: two rows at a time go directly from `staged` to three
+ * planes in `kept`. All buffers fit into the processor's cache. resample_axis.c computes the
  * weights. resample_plain.c and resample_avx2.c have the inner loops. */
 #include "image/resample.h"
 

@@ -101,11 +101,10 @@ uint8_t *resampler_place(struct resampler *r);
  * result is complete. */
 void resampler_add(struct resampler *r, uint32_t count);
 
-/* Replaces a picture by a smaller one of `width` x `height` pixels.
- *
- * The picture may have been decoded at the scale 1 / `divisor`. `of_width` and `of_height` are its
- * width and height before this scaling, so its exact width is `of_width` / `divisor`. This need not
- * be a whole number. So only a part of the last decoded row or column may belong to the picture. */
+/* Replaces a picture by a smaller one of `width` x `height` pixels. The picture may have been
+ * decoded at the scale 1 / `divisor`. `of_width` and `of_height` are its width and height before
+ * this scaling. If they are not multiples of the divisor, only a part of the last decoded row or
+ * column belongs to the picture. */
 int resample(struct pixels *pixels, uint32_t of_width, uint32_t of_height, unsigned divisor,
              uint32_t width, uint32_t height, struct sheaf_error *err);
 

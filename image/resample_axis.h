@@ -12,9 +12,9 @@
 enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
 
 /* Sizes of one side of a plane before and after resizing, in pixels. The true length (extent) of a
- * side need not be a whole number. For example, a colour plane has half the size of a picture whose
- * width may be odd, and a JPEG may be decoded at a fraction of its size. In these cases only a part
- * of the last pixel belongs to the side. */
+ * side need not be a whole number. For example, the colour plane of a picture with 5 columns has 3
+ * columns, but its extent is 2.5. In such a case, only a part of the last pixel belongs to the
+ * side. */
 struct resample_side {
     uint32_t in,                /* number of input pixels */
         out;                    /* number of output pixels */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of the resampler. There is one set of loops for any processor, which a compiler
- * can vectorise, and one for each wider vector unit. All sets compute the same integers.
+ * The inner loops of the resampler. One set of loops works on every processor. There is another set
+ * for AVX2. Both compute the same integers.
  *
  * A weight has 23 bits, but vector units multiply numbers of 16 bits. So there are two sums of
  * products of bytes and weights: one with the upper bits of the weights, and one with their lower
@@ -30,13 +30,12 @@ struct resample_pair {
 /* The weights for one side of the result. Output pixel i is the weighted sum of 2 * pairs[i] input
  * pixels, beginning with input pixel first[i].
  *
- * The inner loops read beyond the end of the arrays, so the arrays are longer. After the last pair
- * of weights, there is at least one pair of zeros. The number of pixels in the arrays is rounded up
- * to a multiple of RESAMPLE_COLUMNS. For the added pixels, `pairs` is 0. */
+ * The inner loops read more elements than they need, so the arrays are longer. They have room for a
+ * multiple of RESAMPLE_COLUMNS pixels, and pairs[i] is 0 for the added pixels. After the last pair
+ * of weights of a pixel, there is at least one pair of zeros. */
 struct resample_axis {
-    /* `size` is the number of pixels of the result. `most` is the number of elements of `weights`
-     * that are allocated for each of these pixels. Output pixel i uses only the first pairs[i] of
-     * its elements. */
+    /* `size` is the number of pixels of the result. Each of these pixels has `most` elements of
+     * `weights`, but output pixel i uses only the first pairs[i] of its elements. */
     uint32_t size, most;
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` pairs for each output pixel */

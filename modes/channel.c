@@ -2,8 +2,8 @@
  *
  * The public functions for channels. A channel is an input of a SageMaker training job, identified
  * by a name. These functions find the data of a channel. channel_config.c parses SageMaker's
- * configuration file. If the configuration says something else than the files at the channel's
- * path, the files count. */
+ * configuration file. If the configuration contradicts the files at the channel's path, the
+ * functions use the files. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,9 +148,9 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the data of the channel. Before the call, the caller puts an error message into `err`. If
- * there is no data, and the configuration does not contain the channel (`known` is false), the
- * function fails with this message. */
+/* Finds the data of the channel. If there is no data, the function fails. If the configuration
+ * contains the channel (`known` is true), the function puts the error message into `err`.
+ * Otherwise, `err` must already have a message, which the caller has put there. */
 static int channel_find(struct sheaf_channel *c, const char *path, bool known,
                         struct sheaf_error *err)
 {

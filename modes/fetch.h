@@ -3,10 +3,10 @@
  * The internals of sheaf_fetch, which copies objects to files.
  *
  * A planning thread requests PARTS, which are ranges of an object with at most FETCH_PART_BYTES
- * bytes. When a part has arrived, a worker thread writes it to the file. The parts of a file may be
- * written in any order, but they are hashed in the order of the file, each part after it was
- * written. When the last part of a file was hashed, the file is finished. The memory of a part may
- * be reused when the part was written and hashed. */
+ * bytes. When a part has arrived, a worker thread writes it to the file. Parts may be written in
+ * any order. But the bytes of a file are hashed in the order of the file, and a part is hashed
+ * after it was written. The memory of a part is reused when the part was written and hashed. When
+ * all its parts were hashed, a file is finished. */
 #ifndef MODES_FETCH_H
 #define MODES_FETCH_H
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * The mark of a finished file consists of the file's size and its modification time. A later run
- * recognises the file by this mark, so no separate list of finished files is needed, which could be
+ * recognises a finished file by its mark. So no list of finished files is needed, which could be
  * lost or be wrong.
  *
  * The modification time has the whole seconds of the object's time. Its fraction of a second comes
  * from a hash of the object's ETag. So the mark changes even if an object is replaced, within a
- * second, by another object of the same size.
+ * second, by another object of the same size. The fraction is a multiple of 100 ns, because some
+ * file systems store times in such steps.
  *
- * The fraction is a multiple of 100 ns, because some file systems store times in such steps. The
- * fraction may be lost: some file systems (Lustre) store only seconds, and so do some programs that
- * copy files with their times. So a file whose fraction is zero is accepted if its size and its
- * seconds match. */
+ * Some file systems (Lustre) and some programs that copy files keep only whole seconds. So a file
+ * whose fraction is zero is accepted if its size and its seconds match. */
 #include "modes/fetch.h"
 
 #define STEP_NS 100

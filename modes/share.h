@@ -7,8 +7,8 @@
  * The functions imitate SageMaker's ShuffleConfig and ShardedByS3Key. All units are put into the
  * order of the epoch. Host number i of n hosts gets the units at the positions i, i + n, i + 2n,
  * ... of this order. So each unit belongs to one host, and the numbers of units on two hosts differ
- * by at most one. If units are shuffled, a unit may belong to another host in each epoch. SageMaker
- * does not document how it shuffles, so the order is different from SageMaker's order. */
+ * by at most one. If units are shuffled, each epoch may give a unit to another host. SageMaker does
+ * not document how it shuffles, so its order is different from the order here. */
 #ifndef MODES_SHARE_H
 #define MODES_SHARE_H
 

@@ -269,8 +269,9 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
 }
 
 /* Returns the number of samples that an epoch leaves out. An epoch is divided into lanes (sequences
- * of samples). In a view with weights and with the remainder "keep", a lane that is one sample
- * shorter than others leaves out one sample at its end (ORDER.md, section 9). */
+ * of samples). In a view with weights and the remainder "keep", some lanes may give one sample less
+ * than others. Each of these lanes leaves out the sample that it would give next (ORDER.md, section
+ * 9). */
 static uint64_t left_out_draws(const struct cat *cat)
 {
     const struct sheaf_reader_options *o = &cat->options;

@@ -6,13 +6,12 @@
  * The arena is a memfd with the largest size that it may reach. It has two parts. In each part,
  * only the beginning that was used so far is backed by memory.
  *
- * The first part is divided into pieces, which are allocated and freed one by one. A piece is
- * allocated at the lowest free position, so that memory that was used before is used again. This
- * saves time, because the kernel must clear and map fresh memory. Only the process that opened the
- * arena keeps track of the pieces.
+ * The first part is divided into pieces. A piece is allocated at the lowest free position, so that
+ * memory that was used before is used again. This saves time, because the kernel must clear and map
+ * fresh memory. Only the process that opened the arena keeps track of the pieces.
  *
- * The second part is for one reader, which puts its samples there (sheaf_reader_options.memory), so
- * that the samples need not be copied.
+ * The second part is for one reader, which reads its samples directly into this memory
+ * (sheaf_reader_options.memory).
  *
  * The functions do not need the GIL and may be called on any thread. A forked child shares the
  * memory, but never frees a part of it. */

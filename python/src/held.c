@@ -13,8 +13,7 @@
 #define AHEAD_BATCHES 8u
 #define HELD_MOST  ((size_t)256 << 20)
 /* Largest number of separate ranges of requested ordinals (sample numbers) that are recorded. There
- * are rarely more ranges than workers, because the serving thread soon notices a gap between two
- * ranges. So this limit is far above the number of workers. */
+ * are rarely more ranges than workers, so this limit is hardly ever reached. */
 #define ASKED_MOST 1024u
 #define HOLES_MOST ((size_t)1 << 20)
 /* largest number of samples that are read in one call while a stream is read forward to a wanted

@@ -109,11 +109,11 @@ void held_note(struct held *h, uint64_t first, uint64_t end);
  * held_gap_end returns 20 for it. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
-/* A rank with `workers` workers has requested `count` samples from the ordinal `first` on. The
- * reader only moves forward. So it must first read all samples before `first`, and keep them in
- * memory for other requests. Returns whether there is room for this: the samples that are already
- * kept do not exceed a limit in bytes, and the number of samples before `first` is within another
- * limit. This limit grows with `workers`, because each worker requests some batches in advance. */
+/* A rank with `workers` workers has requested `count` samples from the ordinal `first` on. To reach
+ * them, the reader must read all samples before `first`, and these samples must stay in memory for
+ * other requests. Returns whether there is room for them. There are two limits: one for the bytes
+ * of the samples that are already kept, and one for the number of samples to be read. The second
+ * limit grows with `workers`, because each worker requests some batches in advance. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Records that no worker will request samples with ordinals (sample numbers) below `first`. */
 void held_skip(struct held *h, uint64_t first);

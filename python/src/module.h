@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Declarations that the files of the extension module sheaf._sheaf share. The module calls only the
- * functions in sheaf.h. These are its files:
+ * Declarations that the files of the extension module sheaf._sheaf share. Each section below has
+ * the functions of one file, and the comment at the head of that file says what it does.
  *
- *     dataset.c   has the type Dataset. numbered.c reads a Dataset's samples by number or key.
- *                 views.c makes views, and finds at which steps of an epoch samples are drawn.
- *     batch.c     has the type Batch: samples that the library has detached from its reader.
- *     packed.c    makes Batches of bytes, for pickles and other processes. packing.c writes the
- *                 bytes.
- *     sending.c   sends batches from a DataLoader's worker to the main process, through the shared
- *                 memory of arena.c.
- *     sample.c    has the type Sample, and buffers for the fields of a sample. The buffers keep
- *                 the sample's Batch alive.
- *     reader.c    has the type Reader, with reading.c. watch.c handles signals while a Reader
- *                 waits.
- *     server.c    has the type Server: one reader for all workers of a DataLoader, with serving.c
- *                 and held.c.
- *     pixels.c    has the type PixelPool: threads that make image crops of batches.
- *                 pixels_slot.c has the memory for batches, and pixels_queue.c the batches of a
- *                 pass.
- *     packer.c    has the type Packer. planned.c has the samples of a plan. actions.c has functions
- *                 such as pack and verify, and changes.c the functions edit and repair.
- *     errors.c    makes exceptions. options.c turns keyword arguments into options structs.
- *     guard.c     lets only one thread at a time use an object. calls.c calls Python callables.
- *                 aside.c runs calls that may be abandoned. process.c counts forks and threads.
- *
- * Types and exceptions are made once per process. The module does not support subinterpreters. */
+ * The module calls only the functions in sheaf.h. Types and exceptions are made once per process.
+ * The module does not support subinterpreters. */
 #ifndef PYTHON_MODULE_H
 #define PYTHON_MODULE_H
 
@@ -201,8 +180,9 @@ struct batch_object *batch_part(const struct batch_object *whole, size_t first, 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
 /* Returns the Batch that the packed bytes in `buffer` describe (packing.h). The bytes of the fields
- * are in the same buffer, or in the memory `there`. release(what) is called when no part of the
- * batch is used any more. On failure, returns NULL with an exception, and does not call release. */
+ * are in the same buffer, or in the shared memory that `there` describes. release(what) is called
+ * when no part of the batch is used any more. On failure, returns NULL with an exception, and does
+ * not call release. */
 PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_fn *release,
                      void *what);
 

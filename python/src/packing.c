@@ -94,8 +94,8 @@ static uint64_t packing_put_text(char *base, size_t *at, const char *text)
     return place;
 }
 
-/* Copies the bytes of all fields to `base`, from offset `at` on, except bytes that are already in
- * the memory `there`. Records the position of each field's bytes. Returns the offset after the
+/* Copies to `base`, from offset `at` on, the bytes of all fields that are not in the shared memory
+ * that `there` describes. Records the position of each field's bytes. Returns the offset after the
  * copied bytes. */
 static size_t packing_put_data(const struct sheaf_sample *samples, size_t count,
                                struct packed_field *fields,

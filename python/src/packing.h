@@ -68,10 +68,10 @@ struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
                              const struct packed_extent *there);
 /* Returns the total size of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes a packed batch. The head, the tables and the texts go to `base`. If the bytes of a field
- * are already in the shared memory `there`, only their offset from its start is written. The bytes
- * of other fields are copied to data + data_at. Returns the offset in `data` at which the copied
- * bytes end. */
+/* Writes a packed batch. The head, the tables and the texts go to `base`. `there` describes memory
+ * that the receiver shares. If the bytes of a field are already in this memory, only their offset
+ * from its start is written. The bytes of other fields are copied to data + data_at. Returns the
+ * offset in `data` at which the copied bytes end. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct packed_extent *there, char *data, size_t data_at);
 /* Returns the total number of bytes in all fields of these samples. */

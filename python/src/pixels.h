@@ -9,8 +9,8 @@
 #include "server.h"
 
 /* Statistics of a ReadyBatches (an iterator over batches of crops): the number of batches that it
- * has returned, and three times of the program's thread. They are the times spent on waiting for
- * batches, on using batches, and on beginning later batches. */
+ * has returned, and three times in nanoseconds. The program's thread has spent these times on
+ * waiting for batches, on using batches, and on beginning later batches. */
 struct ready_times {
     uint64_t batches, wait_ns, step_ns, handing_ns;
 };
@@ -30,9 +30,9 @@ struct pool_object {
  * program gets with the batch. */
 enum crops_part { CROPS_PIXELS, CROPS_MASKS, CROPS_LABELS, CROPS_BOXES, CROPS_PARTS };
 
-/* The objects that the program gets with one batch of crops: a tuple with an item for each
- * crops_part, and perhaps further items. The library writes to the memory of the labels and the
- * boxes. */
+/* The Python objects that the program gets with one batch of crops. `tuple` has an item for each
+ * attribute of the batch (enum crops_part), and perhaps further items. `labels` and `boxes` point
+ * to the memory of two of these items, to which the library writes. */
 struct slot_parts {
     PyObject *tuple;
     int64_t *labels;

@@ -7,11 +7,11 @@
  *
  * There are two ways to get the next batch of a queue. PixelQueue.first returns the next batch even
  * if its crops are not made yet. next() of a ReadyBatches returns the next batch if it is complete.
- * Otherwise, it calls the method _next_other() of the Python class and returns its result.
+ * This takes little time, because no Python code of this package runs. If the batch is not
+ * complete, next() calls the method _next_other() of the Python class and returns its result.
  *
- * Both ways begin new batches before they return, up to the allowed number of batches in advance.
- * Almost every batch is complete when the training loop asks for it. In this case, next() takes
- * little time, because it does not run Python code of this package. */
+ * Both functions also begin new batches, up to the allowed number of batches in advance. So almost
+ * every batch is complete when the training loop asks for it. */
 #include "pixels.h"
 
 #include <stddef.h>

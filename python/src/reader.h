@@ -75,8 +75,8 @@ static inline size_t reader_samples_left(const struct reader_object *self)
     return self->batch == NULL ? 0 : self->batch->count - self->next;
 }
 
-/* Returns how many samples to take from the library in one call, if the program takes samples one
- * by one and a sample has about `sample_bytes` bytes. */
+/* A program may ask for single samples, which have about `sample_bytes` bytes on average. Returns
+ * the number of samples to take from the library in one call for such a program. */
 size_t reader_ahead(uint64_t sample_bytes);
 
 /* The C library calls this function for each skipped record, without the GIL. `context` is the

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits for the samples that are taken from the library in one call, if the program takes samples
- * one by one. The limits are small for two reasons. The samples should fit into the CPU's cache. If
- * the program keeps one of these samples, all of them stay in memory. */
+/* If the program asks for single samples, this module takes several samples from the library in one
+ * call, and returns them to the program one by one. These are the limits for such a call. They are
+ * small for two reasons. The samples should fit into the CPU's cache. If the program keeps one of
+ * these samples, all of them stay in memory. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
@@ -189,7 +190,7 @@ static int rebase(struct reader_object *self)
 }
 
 /* Adds samples to self->batch until the batch has `want` samples, the epoch ends, or an error
- * occurs. If `enough` is set, one call of the library is enough, even if it returns fewer samples.
+ * occurs. If `enough` is set, makes only one call of the library, even if it returns fewer samples.
  * Returns -1 with an exception on failure. */
 static int reading_fill(struct reader_object *self, size_t want, bool enough)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The serving thread reads samples with one reader, for all workers of a rank. Workers request
- * samples over a Unix socket. The process in which the thread runs calls the thread directly,
- * without a socket.
+ * samples over a Unix socket. The process in which the thread runs calls the thread directly.
  *
  * A request names a range of samples by three numbers: the number of the pass (one iteration over
  * the loader), the ordinal of the first sample (its number in the rank's part of the epoch), and
@@ -13,25 +12,24 @@
  * has no room, the message itself contains the bytes. So the thread never waits until a program
  * frees samples.
  *
- * Each answer has a word, a number in the arena, which the worker sets when it no longer uses any
- * part of the Batch. The thread then frees the memory of the answer. It also frees all answers of a
- * worker whose connection has ended.
+ * Each answer has a word, a number in the arena. The worker sets the word when it no longer uses
+ * any part of the Batch. The thread then frees the memory of the answer. It also frees all answers
+ * of a worker whose connection has ended.
  *
- * The reader only moves forward, although requests come in any order. To answer a request for later
- * samples, the thread reads the samples before them as well, and keeps these for the workers that
- * will request them.
+ * Requests come in any order, but the reader only moves forward. To answer a request, the thread
+ * also reads the samples before the requested samples, and keeps them for the workers that will
+ * request them.
  *
- * If no worker will request the samples at the beginning of a pass, the reader skips them. If no
- * worker will request a later range of samples, this gap is an error, because the program would
- * lose these samples. For example, accelerate may distribute the samples of a DataLoader among
- * ranks although Sheaf has already done so. In a pass that continues from a saved state, a gap at
- * the beginning is also an error.
+ * A gap is a range of samples that no worker will request. At the beginning of a pass, the reader
+ * skips a gap. A later gap is an error, because the program would lose the samples. For example,
+ * accelerate causes gaps if it distributes the samples among the ranks although Sheaf has already
+ * done so. In a pass that continues from a saved state, a gap at the beginning is also an error.
  *
- * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once, so there is one reader
- * for all ranks of a host. The thread is then SHARED by the ranks. It begins another pass when all
- * ranks have finished the present pass. It keeps samples for ranks that are late. A rank that
- * leaves a pass early loses the rest of its samples, and does not affect the other ranks. If a rank
- * has not begun the pass, the thread waits for this rank, up to a time limit.
+ * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once, so all ranks of a host
+ * SHARE one reader and its thread. The thread begins another pass when all ranks have finished the
+ * present pass. If a rank has not begun the pass, the thread waits for this rank, up to a time
+ * limit. If a rank leaves a pass early, the rest of its samples are skipped, and the other ranks
+ * are not affected.
  *
  * The thread never needs the GIL. It does not exist in a forked child, which only closes the
  * descriptors of the sockets. */
@@ -84,10 +82,12 @@ static inline bool serving_ask_is_valid(const struct serving_ask *ask)
            ask->first < UINT64_MAX - ask->count;
 }
 
-/* A pass is one iteration over the loader. It begins at the ordinal `first`, a number in the rank's
- * part of the epoch. `number` identifies the pass. If several ranks share the thread, the upper
- * half of `number` counts passes, and the lower SERVING_PLACE_BITS bits are a checksum of the
- * position and of the other values that must be the same on all ranks. */
+/* A pass is one iteration over the loader. `first` is the ordinal at which the pass begins (the
+ * number of a sample in the rank's part of the epoch). `number` identifies the pass.
+ *
+ * If several ranks share the thread, `number` has two halves. The upper half counts the passes. The
+ * lower half (SERVING_PLACE_BITS bits) is a checksum of values that must be the same on all ranks,
+ * such as the epoch and the position at which the pass begins. */
 #define SERVING_PLACE_BITS 32u
 struct serving_pass {
     uint64_t number, epoch, first;
