@@ -3,12 +3,12 @@
  * sheaf_column_add: adds a column (a new field) to a data set, which is called the base. The values
  * of the field come from a source, in any order, and each value names the key of its sample.
  *
- * The values are sorted by the hash of their key. The table of keys (the file dataset.keys of the
- * base) then gives the number of the sample for each hash. The values are sorted again, by this
+ * The values are sorted by the hash of their key. For each hash, the table of keys (the file
+ * dataset.keys of the base) gives the number of the sample. The values are sorted again, by this
  * number, and written. Both sorts use temporary files, so the memory does not grow with the source.
  *
- * The table of keys stores only a part of each hash, so two different keys can look equal. In this
- * case the function reads the samples from the base and compares their keys. */
+ * The table of keys stores only a part of each hash. So two different keys can look equal. If this
+ * is possible, the keys of the samples are read from the base and compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

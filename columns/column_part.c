@@ -5,9 +5,9 @@
  * When all shards exist, sheaf_commit publishes them as a layer, that is, as a data set of the
  * column.
  *
- * The journal is a list with an entry for each finished shard. In the journal of a column, each
- * entry states how many records of the shard have no value. sheaf_commit adds up these numbers. (In
- * the journal of a packing run, the entry has a hash of source files at the same place.) */
+ * The journal is a list with an entry for each finished shard. Each entry states how many records
+ * of the shard have no value, and sheaf_commit adds up these numbers. (A packing run has a hash of
+ * source files at this place in the entry.) */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

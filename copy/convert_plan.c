@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_plan_make: makes the plan of a conversion if the source is a data set. Otherwise calls
- * plan_make_files.
+ * plan_make_files, which plans the packing of files.
  *
- * The plan of a conversion is made from the manifest of the data set. Each shard of the data set
- * becomes one shard of the plan. The plan stores no samples, because the samples of a planned shard
- * are the samples of the data set's shard. If keys are repeated, the plan also says what happens to
- * each sample with a repeated key. To find repeated keys, all samples are read once. */
+ * Each shard of the data set becomes one shard of the plan. The plan stores no samples, because the
+ * samples of a planned shard are the samples of the data set's shard. If keys are repeated, the
+ * plan also says what happens to each sample with a repeated key. To find repeated keys, all
+ * samples are read once. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,11 +4,12 @@
  * mode.
  *
  * Before copying, the function lists the objects and their sizes. It checks that their names can be
- * names of files, finds the files that exist already, and checks that the disk has room.
+ * names of files, finds the files that exist already, and checks that the disk has room. Then it
+ * requests the missing files, each in parts. Memory and PARTS_MOST limit the number of requests at
+ * the same time.
  *
- * Then it requests the missing files, each in parts. Memory and PARTS_MOST limit the number of
- * requests at the same time. The manifests of data sets come first. When they have their final
- * names, the other files of the data sets follow, such as indexes. Shards come last. */
+ * The manifests of data sets are copied first. When they have their final names, other files such
+ * as indexes follow. Shards come last. */
 #include "modes/fetch.h"
 
 #include <dirent.h>

@@ -11,10 +11,11 @@
 
 /* Sets *rank to the rank of this process among the processes on this host, and *world_size to the
  * number of these processes. If no launcher has set variables for this, the rank is 0 and the
- * number is 1. If the environment states a world size, it must be the number of processes on this
- * host, or this number times the number of hosts. With any other world size, returns
- * SHEAF_ERR_ARGUMENT, because it is then unknown which processes run on this host. `config` is the
- * argument of sheaf_world_from_environment. */
+ * number is 1. `config` is the argument of sheaf_world_from_environment.
+ *
+ * If the environment states a world size, it must be the number of processes on this host, or this
+ * number times the number of hosts. With any other world size, returns SHEAF_ERR_ARGUMENT, because
+ * it is then unknown which processes run on this host. */
 int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
                      const char **source, struct sheaf_error *err);
 

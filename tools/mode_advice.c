@@ -3,10 +3,13 @@
  * Estimates the time and cost of a training job in each of SageMaker's input modes, and recommends
  * a mode. The estimates are computed from a survey of the data and a table of constants; see
  * mode_advice.h. If stages of the work can overlap, their time is the time of the slowest stage.
- * The recommendation follows AWS's guide. Files of less than about 50 MB should be packed into
- * shards. For at most about 100 GB of data, File mode is good enough, unless its download is a
- * large part of the job's time. For more data, FastFile mode is better. FSx for Lustre is better if
- * a GPU reads faster than FastFile mode, or reads the same data repeatedly. */
+ *
+ * The recommendation follows AWS's guide:
+ * - Files of less than about 50 MB should be packed into shards.
+ * - For at most about 100 GB of data, File mode is good enough, unless its download is a large part
+ *   of the job's time. For more data, FastFile mode is better.
+ * - FSx for Lustre is better if a GPU reads faster than FastFile mode, or reads the same data
+ *   repeatedly. */
 #include "tools/mode_advice.h"
 
 #include <math.h>

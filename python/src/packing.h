@@ -4,12 +4,13 @@
  * between processes. packing.c writes the bytes without using Python, and packed.c makes Batches of
  * the bytes.
  *
- * The bytes begin with a head. It is followed by the table of samples, the table of the fields of
- * all samples, the labels of all samples, and the texts (keys and names). The bytes of the fields
- * come last, unless they are in an arena (arena.h), which is memory that both processes share.
+ * The bytes consist of these parts, one after another: a head, the table of samples, the table of
+ * the fields of all samples, the labels of all samples, the texts (keys and names), and the bytes
+ * of the fields. The bytes of the fields may be in an arena (arena.h) instead, which is memory that
+ * both processes share.
  *
- * All offsets of tables and texts are relative to the head. The offsets of the fields' bytes are
- * relative to the head, or to the start of the arena. */
+ * All offsets are relative to the head, except the offsets of fields in an arena, which are
+ * relative to the start of the arena. */
 #ifndef PYTHON_PACKING_H
 #define PYTHON_PACKING_H
 

@@ -376,6 +376,10 @@ static void serving_do_answer(struct serving *s, struct client *c)
         deliver(s, c, &reply);
 }
 
+/* Answers the client with an error, because no worker has requested the samples `from` to `to` - 1.
+ * For example, accelerate may distribute the samples of a DataLoader among the ranks although Sheaf
+ * has already done so. In a pass that continues from a saved state, the program may have skipped
+ * batches that the loader has skipped as well. */
 static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint64_t to)
 {
     char text[600];

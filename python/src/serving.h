@@ -3,33 +3,16 @@
  * The serving thread reads samples with one reader, for all workers of a rank. Workers request
  * samples over a Unix socket. The process in which the thread runs calls the thread directly.
  *
- * A request names a range of samples by three numbers: the number of the pass (one iteration over
- * the loader), the ordinal of the first sample (its number in the rank's part of the epoch), and
- * the number of samples.
- *
- * An answer to a worker is a message from which the worker makes a Batch. The bytes of the samples
- * are in an arena (arena.h), which is memory that the thread shares with all workers. If the arena
- * has no room, the message itself contains the bytes. So the thread never waits until a program
- * frees samples.
- *
- * Each answer has a word, a number in the arena. The worker sets the word when it no longer uses
- * any part of the Batch. The thread then frees the memory of the answer. It also frees all answers
- * of a worker whose connection has ended.
- *
  * Requests come in any order, but the reader only moves forward. To answer a request, the thread
  * also reads the samples before the requested samples, and keeps them for the workers that will
  * request them.
  *
- * A gap is a range of samples that no worker will request. At the beginning of a pass, the reader
- * skips a gap. A later gap is an error, because the program would lose the samples. For example,
- * accelerate causes gaps if it distributes the samples among the ranks although Sheaf has already
- * done so. In a pass that continues from a saved state, a gap at the beginning is also an error.
+ * A gap is a range of samples that no worker will request. At the beginning of a pass (iteration
+ * over the loader), the reader skips a gap, unless the pass continues from a saved state. Any other
+ * gap is an error, because the program would lose the samples.
  *
- * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once, so all ranks of a host
- * SHARE one reader and its thread. The thread begins another pass when all ranks have finished the
- * present pass. If a rank has not begun the pass, the thread waits for this rank, up to a time
- * limit. If a rank leaves a pass early, the rest of its samples are skipped, and the other ranks
- * are not affected.
+ * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once. So all ranks of a host
+ * SHARE one reader and its thread (serving_ranks.c).
  *
  * The thread never needs the GIL. It does not exist in a forked child, which only closes the
  * descriptors of the sockets. */
@@ -51,15 +34,24 @@ struct serving_welcome {
 };
 
 #define SERVING_ASK_MOST ((uint64_t)1 << 20)    /* samples */
+/* A request for `count` samples. `pass` is the number of the pass (iteration over the loader).
+ * `first` is the ordinal of the first sample (its number in the rank's part of the epoch). */
 struct serving_ask {
     uint64_t pass, first, count;
 };
 
 /* The head of the answer to a request. If the answer goes to a worker, `bytes` further bytes
- * follow: either a packed batch (packed.c) of `samples` samples, or an error message. */
+ * follow: either a packed batch (packed.c) of `samples` samples, or an error message.
+ *
+ * The bytes of the samples are in an arena (arena.h), which is memory that the thread shares with
+ * all workers. If the arena has no room, the packed batch itself contains the bytes. So the thread
+ * never waits until a program frees samples. */
 struct serving_answer {
     int32_t code;
-    uint32_t word;              /* SERVING_NO_WORD if the message contains everything */
+    /* Index of the answer's word, which is a number in the arena. The worker sets the word when it
+     * no longer uses any of these samples. The thread then frees their memory. SERVING_NO_WORD if
+     * the message contains everything. */
+    uint32_t word;
     uint64_t samples, bytes;
     /* number of samples in the rank's part of the epoch; UINT64_MAX for a stream whose end was not
      * found yet */

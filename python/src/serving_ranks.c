@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps the state of the ranks of a host that share the serving thread: which ranks have connected,
- * and which have finished the present pass (iteration over the loader).
+ * Keeps the state of the ranks of a host that share the serving thread, because they read a channel
+ * of pipes (Amazon SageMaker's Pipe mode). The thread begins another pass (iteration over the
+ * loader) when all ranks have finished the present pass. If a rank has not begun the pass, the
+ * thread waits for this rank, up to a time limit.
  *
  * A rank reads with one or several workers, each with a connection of its own. A rank has finished
- * a pass when all its workers were told the end of the pass or are gone. It has also finished when
- * one of its workers makes a request in a later pass. In this case, the rank has left the pass
- * early, and will not request the rest of its samples. */
+ * a pass when all its workers were told the end of the pass or are gone, or when one of its workers
+ * makes a request in a later pass. In the second case, the rank has left the pass early. The rest
+ * of its samples are then skipped, and the other ranks are not affected. */
 #include "serving_inside.h"
 
 static bool serving_ranks_is_of(const struct client *c, uint32_t rank)

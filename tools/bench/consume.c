@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * consume: imitates a training program whose computing takes a fixed time, and measures how long it
- * waits for data. The program has three forms:
- *
- *     consume RATE EPOCHS SECONDS channel ROOT;
- *     consume RATE EPOCHS SECONDS files WORKERS LIST;
- *     consume RATE EPOCHS SECONDS urls WORKERS LIST.
+ * waits for data. The program has three forms: consume RATE EPOCHS SECONDS channel ROOT; consume
+ * RATE EPOCHS SECONDS files WORKERS LIST; consume RATE EPOCHS SECONDS urls WORKERS LIST.
  *
  * With "channel", the library reads the channel "train" under the directory ROOT (see sheaf.h),
- * shuffled. With "files", each line of the file LIST is the path of a file with one sample, and the
- * files are read in a random order. With "urls", the lines are HTTP URLs instead.
+ * shuffled. With "files", each line of the file LIST is the path of a file with one sample, and
+ * WORKERS threads read the files ahead in a random order. With "urls", the lines are HTTP URLs
+ * instead.
  *
- * If the program is not finished after SECONDS seconds, it ends early, and prints the figures for
- * the samples up to this time.
- *
- * The program takes BATCH samples and then waits for BATCH / RATE seconds, as if a GPU computed. It
- * prints a line of JSON, which has the wait for the first batch ("first") and the sum of the waits
- * for all other batches ("stall"). With "files" and "urls", WORKERS threads read ahead, as the
- * workers of a data loader do. */
+ * The program takes BATCH samples and then waits for BATCH / RATE seconds, as if a GPU computed. If
+ * it is not finished after SECONDS seconds, it ends early. It prints a line of JSON, which has the
+ * wait for the first batch ("first") and the sum of the waits for all other batches ("stall"). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: measures how fast bytes can be moved over
- * HTTP at most.
+ * HTTP at most. The program is a loop over libcurl's multi interface in one thread. Each connection
+ * has one transfer at a time, and memory is reused.
  *
- * The program is a loop over libcurl's multi interface in one thread. Each connection has one
- * transfer at a time, and memory is reused. Each line of the file LIST is one transfer. A line
- * "FIRST LAST URL" copies a range of bytes into memory. "PUT FILE URL" reads a file into memory and
- * sends it. "POST FILE URL" sends a file by POST and ignores the response.
+ * Each line of the file LIST is one transfer. "FIRST LAST URL" copies a range of bytes into memory.
+ * "PUT FILE URL" reads a file into memory and sends it. "POST FILE URL" sends a file and ignores
+ * the response. At an empty line, the program waits until all earlier transfers are done. The lines
+ * before the first empty line are not timed, because they open connections.
  *
  * With --check, the program computes the checksums that a reliable program needs: the CRC-32C of
- * received bytes, and the CRC-64/NVME of sent bytes. At an empty line, the program waits until all
- * earlier transfers are done. The lines before the first empty line are not timed, because they
- * open connections. */
+ * received bytes, and the CRC-64/NVME of sent bytes. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

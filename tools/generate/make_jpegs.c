@@ -2,11 +2,12 @@
  *
  * make_jpegs: writes a directory tree of JPEG files that resembles the data set Caltech-256, for
  * the demo, tests and measurements. The files have names such as DIR/001.amber-anchor/001_0001.jpg.
- * Classes and files have similar sizes as in Caltech-256. Most classes have 80 to 150 images, and a
- * few have up to 800. File sizes are log-normal around the mean. A few hundred images are drawn and
- * encoded. Each file is one of these images, with the file's number in a comment segment. So every
- * file is a valid JPEG, all files differ, and the files are written about as fast as the disk can.
- * The same seed gives the same files. */
+ * Most classes have 80 to 150 images, and a few have up to 800. File sizes are log-normal around
+ * the mean.
+ *
+ * A few hundred images are drawn and encoded. Each file is one of these images, with the file's
+ * number in a comment segment. So every file is a valid JPEG, all files differ, and the files are
+ * written about as fast as the disk can. The same seed gives the same files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
