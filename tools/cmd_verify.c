@@ -53,9 +53,9 @@ static void print_field(void *context, const struct sheaf_field_info *field, uin
     report->fields += !report->json;
 }
 
-/* Prints two counts from the manifest: the number of values in lists that packing has left out, and
- * the number of samples whose file `cls` did not consist of numbers. Reading the shards would not
- * show these counts. */
+/* Prints two counts from the manifest, which cannot be found by reading the shards. The first is
+ * the number of values in lists of files that did not become fields when the data set was packed.
+ * The second is the number of samples whose file `cls` did not consist of numbers. */
 static void say_left_out_values(const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;

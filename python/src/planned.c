@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python type Planned: the samples of a plan, which is a file that lists the samples that a
+ * The Python type Planned: the samples of a plan. A plan is a file that lists the samples that a
  * packing run will write. sheaf.pack with a transform function uses this type: its processes read
- * the planned samples and transform them before they are packed. Only one thread at a time may use
- * a Planned. Programs of users do not use this type. */
+ * the planned samples, and transform them before they are packed. Programs of users do not use this
+ * type. Only one thread at a time may use a Planned. */
 #include "module.h"
 
 struct planned_object {
