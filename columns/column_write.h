@@ -41,8 +41,8 @@ struct sheaf_column_writer {
 /* Copies the options over the defaults, and checks them. */
 int column_options_take(const struct sheaf_column_options *given,
                         struct sheaf_column_options *options, struct sheaf_error *err);
-/* Opens the data set to which a column will be added. It must be one data set with a manifest, and
- * neither a view nor a combination of several data sets. */
+/* Opens the data set to which a column will be added. `url` must name a single data set with a
+ * manifest, and not a view or a combination of several data sets. */
 int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err);
 /* Checks whether a column can be written. Changes nothing.
  *

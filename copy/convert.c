@@ -176,8 +176,8 @@ static int convert_prepare(struct convert *c, const struct sheaf_sample *samples
     return code;
 }
 
-/* Returns whether Sheaf itself wrote all records of the data set. In this case, all records are
- * tf.train.Examples with keys. */
+/* Returns whether Sheaf itself wrote all records of the data set. In TFRecord shards, these records
+ * are tf.train.Examples with keys. */
 static bool are_ours(const struct sheaf_dataset *d)
 {
     bool ours = d->sources != NULL || (d->has_manifest && d->manifest.ours);

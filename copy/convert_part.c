@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts one part of a stored plan, which consists of some shards of a data set. So several
- * machines can convert one data set. */
+ * Converts one part of a stored plan. A part consists of some shards of a data set, so several
+ * machines can convert one data set together. */
 #include <string.h>
 
 #include "base/error.h"
@@ -28,8 +28,9 @@ static int convert_part_open_source(const struct sheaf_plan_info *plan, const ch
     sheaf_dataset_get_info(*dataset, &info, sizeof(info));
     if (strcmp(info.fingerprint, plan->fingerprint) == 0)
         return SHEAF_OK;
-    /* The plan may have been made before samples were appended to the data set or edited. Then it
-     * contains an earlier fingerprint of the data set, which the manifest also lists. */
+    /* The plan may have been made before samples were appended to the data set or edited. In that
+     * case, the plan contains an earlier fingerprint of the data set. The manifest lists the
+     * earlier fingerprints. */
     if (info.manifest_json != NULL && strstr(info.manifest_json, plan->fingerprint) != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has grown or was edited since the plan was "
                        "made: make the plan of its conversion again", plan->root);

@@ -182,8 +182,8 @@ static int repair_run(struct repair *r, struct sheaf_error *err)
     if (code == SHEAF_OK && r->options.dry_run) {
         code = r->result.damaged == 0 ? SHEAF_OK : output_look(&r->output, ASK_GROW_RESUME, err);
     } else if (code == SHEAF_OK && r->result.damaged == 0) {
-        /* An earlier repair may have been killed after it had repaired its last file. Then its
-         * claim (the file that says that a run is at work) is still there. It is removed here, if
+        /* An earlier repair may have been killed after its last file, but before it had removed its
+         * claim (the file that says that a run is at work). So the claim is removed here, if
          * possible. */
         (void)output_grown(&r->output, NULL);
     } else if (code == SHEAF_OK) {

@@ -103,8 +103,7 @@ static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
 }
 
 /* Sets the packing options to the options with which this part of the data set (the first packing,
- * or an append) was packed. So files that were left out then are left out again, and classes keep
- * their numbers. */
+ * or an append) was packed. So the same files are left out, and classes keep their numbers. */
 static int take_packing(struct remaking *m, struct sheaf_error *err)
 {
     const struct repair *r = m->repair;

@@ -18,7 +18,7 @@ struct nearest {
      * in pixels. */
     uint32_t in, first;
     /* `full` is the length of the resized box, in pixels. `skipped` is the number of its pixels
-     * before the window. They are cut off. */
+     * before the window, which are cut off. */
     uint32_t full, skipped;
     bool mirrored;
 };

@@ -2,10 +2,10 @@
  *
  * Makes the crops of one picture; see crop_pixels.h.
  *
- * Usually only a part of a JPEG is decoded: the rows and columns that the crops need, with one more
- * column on the left and two on the right. These columns are decoded because the colours of a pixel
- * depend on its neighbours. The crops have the same bytes as if the whole picture had been decoded.
- * A test checks this.
+ * Usually only a part of a JPEG is decoded: the rows and columns that the crops need, and three
+ * more columns, one on the left and two on the right. The additional columns are decoded because
+ * the colours of a pixel depend on its neighbours. The crops have the same bytes as if the whole
+ * picture had been decoded. A test checks this.
  *
  * Two kinds of JPEG are decoded completely. The first kind has no end marker in the last bytes of
  * the file. Such a file may be truncated, and this must be noticed even if the crops do not need

@@ -92,8 +92,8 @@ int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
     struct jpeg_reading r = { .d = d, .pixels = pixels, .err = err };
     int code;
 
-    /* Some faults in a JPEG are tolerated by every image loader. They are ignored if the image is
-     * only decoded. They are errors if the image is being checked (d->checks). */
+    /* Some faults in a JPEG are tolerated by every image loader. Such faults are errors if the
+     * image is being checked (d->checks), and are ignored if the image is only decoded. */
     jpeg_input_init(&r.in, !d->checks);
     if (setjmp(r.in.failure.failed) == 0) {
         code = decode_jpeg_read_all(&r);

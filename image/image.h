@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the kind of an image file, checks the file, and converts it to a plain JPEG. For a
- * conversion, the image is decoded, resized if necessary, turned upright and encoded (encode_jpeg).
- * A JPEG that must be shrunk is not converted to RGB: its planes of brightness and colours are
- * decoded and resized (planes_of_jpeg), turned upright, and encoded (encode_planes).
+ * Detects the kind of an image file, checks the file, and converts it to a plain JPEG.
+ *
+ * For a conversion, the image is decoded, resized if necessary, turned upright and encoded
+ * (encode_jpeg). A JPEG that must be shrunk is not converted to RGB. Its planes of brightness and
+ * colours are decoded and resized (planes_of_jpeg), turned upright, and encoded (encode_planes).
  *
  * The result depends only on the bytes of the file, the settings, and the libraries that
- * image_libraries() names. Sheaf computes with integers only, and libjpeg-turbo is told to use its
- * exact transforms. */
+ * image_libraries() names. The resampler uses the same weights on every machine and computes pixels
+ * with integers, and libjpeg-turbo is told to use its exact transforms. */
 #ifndef IMAGE_IMAGE_H
 #define IMAGE_IMAGE_H
 

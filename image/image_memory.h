@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for decoded images, which several threads share. It has a fixed size. A thread takes all
- * memory for an image at once, and waits until other threads have given back enough. A thread that
- * has image memory waits for nothing else, so threads never wait for each other in a circle.
+ * Memory of a fixed size for decoded images, which several threads share. A thread takes all memory
+ * for an image at once, and waits until other threads have given back enough. A thread that has
+ * image memory waits for nothing else, so threads never wait for each other in a circle.
  *
  * If an image needs more than the whole memory, the error has the reason SHEAF_REASON_MEMORY. Such
  * an image does not count as faulty and is never skipped. Otherwise the content of a data set would

@@ -35,8 +35,8 @@ struct sheaf_channel {
     /* names of the attributes of an augmented manifest that are read, such as "source-ref,label";
      * NULL if the names in the configuration file are used instead */
     char *attributes;
-    /* URL of the data set's manifest (dataset.json), if the caller has named it, because the shards
-     * are distributed among hosts; NULL if the caller has not named a manifest */
+    /* URL of the data set's manifest (dataset.json), which the caller names if the shards are
+     * distributed among hosts; otherwise NULL */
     char *manifest;
     char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;

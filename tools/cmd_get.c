@@ -46,8 +46,8 @@ static const struct sheaf_field *cmd_get_field_of(const struct sheaf_sample *sam
     return NULL;
 }
 
-/* Prints an error that lists the samples with the same key. They cannot be written, because their
- * files would have the same name. */
+/* Prints an error that lists the samples with the same key. These samples cannot be written to
+ * files, because their files would have the same names. */
 static void complain_of_several(const struct get *g, const char *key,
                                 const struct sheaf_sample *samples, size_t count)
 {

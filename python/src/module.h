@@ -28,7 +28,7 @@ PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
 void object_free(void *object);
 
 /* Each of these functions adds the types and functions of one source file to the Python module.
- * They return -1 on failure. */
+ * Each function returns -1 on failure. */
 int errors_add(PyObject *module);
 int dataset_add(PyObject *module);
 int arena_add(PyObject *module);

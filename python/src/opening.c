@@ -2,7 +2,7 @@
  *
  * Opens a reader on another thread, because opening may have to wait for a server. If a signal ends
  * the program's wait, the other thread still finishes its work and discards the new reader. The
- * data set must exist until this thread has finished. */
+ * data set must exist until the other thread has finished. */
 #include "reader.h"
 
 #include <stdatomic.h>

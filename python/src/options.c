@@ -57,8 +57,8 @@ static int set_bool(void *member, PyObject *value)
 
 static const char *word_name(const struct option *option, int value)
 {
-    /* words[kind] has the words that a program may give for an option of this kind. They are in the
-     * order of the enum's values, which begin with 0. */
+    /* words[kind] has the words that a program may give for an option of this kind. The words are
+     * in the order of the enum's values, which begin with 0. */
     static const char *const words[][5] = {
         [OPTION_ON_ERROR] = { "fail", "skip" },
         [OPTION_REMAINDER] = { "auto", "keep", "drop", "pad" },

@@ -103,9 +103,9 @@ extern PyTypeObject *pixels_pool_type, *pixels_slot_type, *pixels_crops_type;
 
 /* ---- pixels_slot.c -------------------------------------------------------------------------- */
 
-/* Returns free memory for the crops of `samples` samples, as a borrowed reference, and sets the
- * tuple that the program will get. Returns NULL without an exception if the memory for all batches
- * is in use, and NULL with an exception on failure. */
+/* Returns free memory for the crops of `samples` samples, as a borrowed reference. Sets *parts to
+ * the objects that the program will get with these crops. Returns NULL without an exception if the
+ * memory for all batches is in use, and NULL with an exception on failure. */
 struct slot_object *slot_take(const struct pool_object *pool, size_t samples,
                               struct slot_parts *parts);
 int pixels_slot_add(PyObject *module);

@@ -275,8 +275,8 @@ static void ready_count(struct ready_object *self, struct ready_times *times, ui
     self->left_ns = now;
 }
 
-/* Returns the next batch of the queue if it is complete. Otherwise returns NULL, perhaps with an
- * exception. */
+/* Returns the next batch of the queue if it is complete. Returns NULL without an exception if it is
+ * not complete, and NULL with an exception on failure. */
 static struct crops_object *ready_take(struct ready_object *self, struct queue_object *queue)
 {
     struct ready_times *times = &queue->pool->ready;

@@ -165,8 +165,8 @@ int crop_files_open(const char *directory, const struct crop_choice *choice, uns
     return crop_files_open_list(f);
 }
 
-/* Writes crop number `crop` of sample i as a PNG file. `number` is an index in crops.views. It is v
- * for view v of the image, and (m + 1) * view_count + v for view v of mask m. */
+/* Writes crop number `crop` of sample i as a PNG file. `number` is an index in crops.views: v for
+ * view v of the image, and (m + 1) * view_count + v for view v of mask m. */
 static int put_png(struct crop_files *f, size_t number, size_t i, size_t crop, const char *name)
 {
     const struct sheaf_pixels_view *view = &f->choice->views[number % f->choice->view_count];

@@ -252,8 +252,8 @@ static struct image *make_images(size_t count, double mean)
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-/* Returns the number of images of each class. Their sum is `images`. They are distributed as in
- * Caltech-256, with at least one image for each class. */
+/* Returns the number of images of each class. The numbers add up to `images`, and are distributed
+ * as in Caltech-256, with at least one image for each class. */
 static uint64_t *class_sizes(uint64_t images, uint64_t classes)
 {
     double *share = calloc(classes, sizeof(*share));
