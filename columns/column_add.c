@@ -7,8 +7,9 @@
  * dataset.keys of the base) gives the number of the sample. The values are sorted again, by this
  * number, and written. Both sorts use temporary files, so the memory does not grow with the source.
  *
- * The table of keys stores only a part of each hash. So two different keys can look equal. If this
- * is possible, the keys of the samples are read from the base and compared. */
+ * The table of keys stores only a part of each hash, so two different keys can look equal. If a
+ * stored part belongs to several samples or to several keys of the source, the keys of the samples
+ * are read from the base and compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
  * In a store such as S3, another run could check its claim just before the drop, and publish its
  * manifest after the drop, although the shards are gone. To prevent this, the drop replaces the
  * manifest by a short file that stays, the stand-in. The other run publishes its manifest only if
- * the file has not changed since that run read it. So the stand-in makes the other run fail. A
+ * the file has not changed since that run looked at it. So the stand-in makes the other run fail. A
  * local disk needs no stand-in, because the drop takes over the directory through which the other
  * run publishes files (store/stage.h). */
 #include <stdio.h>
@@ -96,7 +96,7 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
  * manifest by a stand-in, a short file that stays.
  *
  * The stand-in stops another run that still writes the layer. That run publishes its manifest only
- * if the file has not changed since the run read it. */
+ * if the file has not changed since the run looked at it. */
 static int withdraw(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);

@@ -56,7 +56,7 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
  * If an error concerns one sample, the message states the location of this sample.
  *
  * *shard is the number of the new shard to which the last sample was appended. If a sample belongs
- * to the next shard, the function begins this shard and updates *shard. If `shard` is NULL, the
+ * to another shard, the function begins that shard and updates *shard. If `shard` is NULL, the
  * function does not begin new shards. */
 int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
                        uint64_t *shard, struct sheaf_error *err);

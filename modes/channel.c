@@ -35,8 +35,8 @@ struct sheaf_channel {
     /* names of the attributes of an augmented manifest that are read, such as "source-ref,label";
      * NULL if the names in the configuration file are used instead */
     char *attributes;
-    /* URL of the data set's manifest (dataset.json), which the caller names if the shards are
-     * distributed among hosts; otherwise NULL */
+    /* URL of the data set's manifest (dataset.json) that the caller has named, because the hosts
+     * have different shards; NULL if the caller has named no manifest */
     char *manifest;
     char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;
@@ -148,9 +148,9 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the data of the channel. If there is no data, the function fails. If the configuration
- * contains the channel (`known` is true), the function puts the error message into `err`.
- * Otherwise, `err` must already have a message, which the caller has put there. */
+/* Finds the data of the channel. Fails if there is no data. If the configuration contains the
+ * channel (`known` is true), the function makes the message of this failure. Otherwise, it keeps
+ * the message that the caller has put into `err` before the call. */
 static int channel_find(struct sheaf_channel *c, const char *path, bool known,
                         struct sheaf_error *err)
 {
