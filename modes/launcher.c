@@ -27,10 +27,11 @@ struct launcher {
     /* names of the environment variables that contain the rank and the world size */
     const char *rank, *size;
     const char *source;
-    /* The rule for using the two variables. With ANY, they are used if both are set, and otherwise
-     * ignored. With TOGETHER, they are used if both are set, and it is an error if only one of them
-     * is set. With IN_STEP, they are used only if srun has started this process as part of a job
-     * step. Other processes of a Slurm job also have the variables. */
+    /* The rule for using the environment variables `rank` and `size`. With ANY, they are used if
+     * both are set, and otherwise ignored. With TOGETHER, they are used if both are set, and it is
+     * an error if only one of them is set. With IN_STEP, they are used only if srun has started
+     * this process as part of a job step. Other processes of a Slurm job also have the
+     * variables. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
