@@ -65,8 +65,8 @@ void column_row_sum(const struct column_row *row, const uint8_t *bytes, XXH128_h
 }
 
 /* Returns the extension of the field that a JSON member or a table column with this name becomes.
- * The extension is the name, except that "value" becomes "json" (for JSON) or "txt" (for a
- * table). */
+ * The extension is the name. But the name "value" becomes the extension "json" if the value is a
+ * JSON object or array (`is_json`), and otherwise "txt". */
 static const char *extension_of(const char *name, bool is_json)
 {
     return strcmp(name, "value") != 0 ? name : is_json ? "json" : "txt";

@@ -159,8 +159,8 @@ static const char **keys_of(PyObject *list)
     return keys;
 }
 
-/* Returns a Batch with the samples that were found by their keys. Raises a KeyError if no sample
- * has one of the keys. */
+/* Returns a Batch with the samples that were found by their keys. Raises a KeyError for a key that
+ * no sample has. */
 static PyObject *batch_of_found(struct dataset_object *self, PyObject *list,
                                 const struct sheaf_sample *samples, const size_t *firsts,
                                 struct sheaf_kept *kept)
