@@ -5,8 +5,8 @@
  * finds it. The name of a pipe is removed when its epoch is over. The program has opened the pipe
  * by then, and does not need the name any more.
  *
- * If the feeder fails, no program may wait for its pipes for ever, or take the end of a pipe for
- * the end of an epoch. */
+ * If the feeder fails, the program must not wait for a pipe forever, and must not mistake the end
+ * of a pipe for the end of an epoch. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -118,8 +118,8 @@ static int make_pipe(const struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-/* Removes the name of the pipe that is open for writing. While it is open, a program that opens the
- * pipe does not wait. */
+/* Removes the name of the pipe that this process has opened for writing. While this process has the
+ * pipe open, a program that opens it for reading need not wait. */
 static void remove_open_pipe(const struct feed *f, uint64_t epoch)
 {
     char *path = feed_path_of(f, epoch);
@@ -337,9 +337,10 @@ static int feed_epoch(struct feed *f, uint64_t epoch, struct sheaf_error *err)
     return code == SHEAF_END ? supply_pass(f->supply, epoch, err) : code;
 }
 
-/* Ends the pipes after an error in `epoch`. A program that reads one of them, or waits for its
- * writer, gets a stream that is not complete. First removes the names of the pipes. Otherwise the
- * program could see the end of one pipe and open the next one, to which nobody would write. */
+/* Ends the pipes after an error in `epoch`. A program that reads a pipe, or waits for its writer,
+ * gets an incomplete stream. The names of the pipes are removed before the open pipe is closed.
+ * Otherwise the program could see the end of one pipe and open the next one, to which nobody would
+ * write. */
 static void abandon_epoch(struct feed *f, uint64_t epoch)
 {
     abandon_pipe(f, epoch + 1);

@@ -73,9 +73,9 @@ void fifo_tear(struct fifo *f)
         put_zero(f->fd);
 }
 
-/* Opens the pipe for reading and writing, because on Linux this succeeds whether or not a program
- * waits. A program that opens the pipe for reading until the name is removed finds a writer, and so
- * does not wait. If no program reads, the byte is lost when the pipe is closed. */
+/* Opens the pipe for reading and writing, because on Linux this succeeds even if no other process
+ * has opened the pipe. A program that opens the pipe before its name is removed then finds a writer
+ * and does not wait. If no program reads, the byte is lost when the pipe is closed. */
 void fifo_abandon(const char *path)
 {
     struct stat st;

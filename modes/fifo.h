@@ -44,8 +44,8 @@ int fifo_end(struct fifo *fifo, struct sheaf_error *err);
 void fifo_close(struct fifo *fifo);
 
 /* fifo_tear and fifo_abandon are for a feeder that fails. Without them, a reading program could
- * take a pipe that ends without a byte for an epoch without objects, or could wait for a writer for
- * ever.
+ * wait for a writer forever, or could mistake a pipe that ends without a byte for an epoch without
+ * objects.
  *
  * fifo_tear makes the stream of an open pipe incomplete. If nothing was written before, it writes
  * one byte, 0. Otherwise the stream already lacks the byte that is held back. */
