@@ -11,7 +11,8 @@
 #include "image/pixels.h"
 
 /* Upper bound for the memory that libwebp needs, in bytes for each pixel. A lossless picture needs
- * the most: 4 bytes for the pixel and 4 bytes for an intermediate value. */
+ * the most: 4 bytes for the pixel and 4 bytes for an intermediate value. The bound has a margin of
+ * 2 bytes. */
 #define BYTES_PER_PIXEL 10u
 #define LIBRARY_BYTES ((uint64_t)1 << 20)
 

@@ -452,7 +452,7 @@ void report_checked(const struct report *r)
 
 /* ---- Details --------------------------------------------------------------------------------- */
 
-/* Prints the packer's options, by copying the line that has them in the manifest. Prints nothing if
+/* Prints the packer's options, by copying the line of the manifest that has them. Prints nothing if
  * the manifest is not divided into lines as the packer does it. */
 static void print_options(const struct report *r)
 {
