@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "base/utf8.h"
 
 #define LFS_POINTER "a pointer file of Git LFS, not the file itself: fetch that with git lfs pull"
@@ -91,13 +92,15 @@ static const struct content_beginning *content_find(const uint8_t *data, size_t 
     return NULL;
 }
 
-const char *content_replacing(const uint8_t *data, size_t size)
+int content_check(const void *data, size_t size, const char *expected, struct sheaf_error *err)
 {
     const struct content_beginning *found = content_find(data, size);
 
-    return found != NULL && (strcmp(found->name, LFS_POINTER) == 0 ||
-                             strcmp(found->name, WEB_PAGE) == 0 ||
-                             strcmp(found->name, XML_ANSWER) == 0) ? found->name : NULL;
+    if (found == NULL || (strcmp(found->name, LFS_POINTER) != 0 &&
+                          strcmp(found->name, WEB_PAGE) != 0 &&
+                          strcmp(found->name, XML_ANSWER) != 0))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CORRUPT, "it is %s, expected %s", found->name, expected);
 }
 
 const char *content_name(const uint8_t *data, size_t size)

@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/content.h"
 #include "formats/format.h"
 
 #define VERSION      1
@@ -335,6 +336,8 @@ static int index_check_frame(const uint8_t *data, size_t size, struct sheaf_erro
     XXH64_canonical_t stored;
     uint64_t hash, version;
 
+    if (!index_begins(data, size) && content_check(data, size, "an index", err) != SHEAF_OK)
+        return SHEAF_ERR_CORRUPT;
     if (size < HEADER_BYTES + HASH_BYTES || !index_begins(data, size))
         return err_set(err, SHEAF_ERR_CORRUPT, "index: not a valid section of %zu byte%s", size,
                        plural(size));

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/content.h"
 
 #define BUCKET_SAMPLES 64u      /* on average: half a KiB */
 /* Size of a record in bytes. dataset.keys has one record for each bucket, which is a range of
@@ -71,7 +72,9 @@ int key_table_check_header(const struct key_table *t, const uint8_t *header,
         return SHEAF_OK;
     memcpy(&sum, header + 56, sizeof(sum));
     if (memcmp(header, magic, sizeof(magic)) != 0)
-        return err_set(err, SHEAF_ERR_CORRUPT, "offset 0: is not a table of keys");
+        return content_check(header, sizeof(expected), "a table of keys", err) != SHEAF_OK
+             ? SHEAF_ERR_CORRUPT
+             : err_set(err, SHEAF_ERR_CORRUPT, "offset 0: is not a table of keys");
     if (XXH64_hashFromCanonical(&sum) != XXH3_64bits(header, 56))
         return err_set(err, SHEAF_ERR_CORRUPT, "offset 0: the header's XXH3-64 is not as stored");
     if (load64(header + 8) != VERSION)

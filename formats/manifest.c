@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "formats/content.h"
 #include "formats/format.h"
 #include "formats/manifest_check.h"
 #include "formats/manifest_edit.h"
@@ -578,8 +579,10 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
         return err_set(err, SHEAF_ERR_LIMIT, "a manifest of %zu bytes, expected at most %zu", size,
                        MANIFEST_LIMIT);
     code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &document, &error, err);
+    if (code == SHEAF_ERR_CORRUPT && content_check(text, size, "a manifest", err) == SHEAF_OK)
+        code = load_error(&error, err);
     if (code != SHEAF_OK)
-        return code == SHEAF_ERR_CORRUPT ? load_error(&error, err) : code;
+        return code;
     if (json_is_string(json_object_get(document, "unfinished"))) {
         json_decref(document);
         return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, MANIFEST_HOLDS_UNFINISHED),

@@ -16,6 +16,7 @@
 #include "base/glob.h"
 #include "base/json.h"
 #include "formats/column_record.h"
+#include "formats/content.h"
 
 #define VERSION 1
 
@@ -579,8 +580,8 @@ int view_parse(const char *text, size_t size, struct view *view, struct sheaf_er
         return err_set(err, SHEAF_ERR_LIMIT, "a view of %zu bytes, expected at most %zu", size,
                        VIEW_BYTES_MOST);
     code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &document, &found, err);
-    if (code == SHEAF_ERR_CORRUPT)
-        return err_set(err, code, "line %d, column %d: %s", found.line, found.column, found.text);
+    if (code == SHEAF_ERR_CORRUPT && content_check(text, size, "a view", err) == SHEAF_OK)
+        code = err_set(err, code, "line %d, column %d: %s", found.line, found.column, found.text);
     if (code != SHEAF_OK)
         return code;
     code = take_document(document, view, err);

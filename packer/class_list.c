@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "formats/content.h"
 #include "formats/format.h"
 #include "formats/label.h"
 #include "formats/name.h"
@@ -174,8 +175,10 @@ static int class_list_read_file(struct class_list *list, const char *url, int la
         return code;
     at = text;
     utf8_pass_mark(&at, &size);
-    code = size > 0 && (at[0] == '[' || at[0] == '{') ? take_json(list, at, size, label_base, err)
-                                                      : take_lines(list, at, size, err);
+    code = content_check(at, size, "a list of classes", err);
+    if (code == SHEAF_OK)
+        code = size > 0 && (at[0] == '[' || at[0] == '{')
+                   ? take_json(list, at, size, label_base, err) : take_lines(list, at, size, err);
     free(text);
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", url);
 }

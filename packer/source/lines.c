@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "formats/content.h"
 
 #define READ_BYTES ((size_t)1 << 20)
 
@@ -90,6 +91,18 @@ static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
     return code == SHEAF_OK ? read_decoded(l, got, err) : code;
 }
 
+/* Sets and returns the error for bytes that are not text. If they are the first bytes of the file,
+ * the error can name its kind. */
+static int refuse_binary(const struct lines *l, bool is_first, size_t got, struct sheaf_error *err)
+{
+    const char *kind = is_first ? content_name(l->text.data, got) : NULL;
+
+    return kind != NULL
+         ? err_set(err, SHEAF_ERR_CORRUPT, "%s: it is %s, expected a list", l->object->url, kind)
+         : err_set(err, SHEAF_ERR_CORRUPT, "%s: is not a list: it has a zero byte, and a list is "
+                   "UTF-8 text", l->object->url);
+}
+
 static int lines_read_more(struct lines *l, struct sheaf_error *err)
 {
     const bool is_first = l->offset == 0;
@@ -107,9 +120,10 @@ static int lines_read_more(struct lines *l, struct sheaf_error *err)
                                   : read_object(l, l->text.data + l->text.size, &got, err);
     if (code == SHEAF_OK && is_first)
         code = look_for_codec(l, &got, err);
+    if (code == SHEAF_OK && is_first && content_check(l->text.data, got, "a list", err) != SHEAF_OK)
+        code = err_prefix(err, "%s: ", l->object->url);
     if (code == SHEAF_OK && got != 0 && memchr(l->text.data + l->text.size, '\0', got) != NULL)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: is not a list: it has a zero byte, and a list "
-                       "is UTF-8 text", l->object->url);
+        code = refuse_binary(l, is_first, got, err);
     if (code != SHEAF_OK)
         return code;
     l->text.size += got;

@@ -17,7 +17,6 @@
 #include "base/fd_io.h"
 #include "base/utf8.h"
 #include "formats/codec.h"
-#include "formats/content.h"
 #include "formats/name.h"
 #include "formats/view.h"
 #include "packer/source/clutter.h"
@@ -174,23 +173,6 @@ static int source_refuse_view(struct source_look *look, struct sheaf_error *err)
                    "make a data set of it with sheaf convert first", look->url);
 }
 
-/* Returns an error if a list turns out to be a pointer file or a web page. Otherwise its first line
- * would be reported as a missing file. */
-static int source_refuse_replacing(struct source_look *look, const struct source_ops *ops,
-                                   struct sheaf_error *err)
-{
-    const char *what;
-    int code;
-
-    if (look->at != SOURCE_AT_FILE || strcmp(ops->noun, "list") != 0)
-        return SHEAF_OK;
-    code = read_start(look, err);
-    what = code == SHEAF_OK && look->is_read
-               ? content_replacing((const uint8_t *)look->text, look->size) : NULL;
-    return what == NULL ? code : err_set(err, SHEAF_ERR_CORRUPT, "%s: it is %s, expected a %s",
-                                         look->url, what, ops->noun);
-}
-
 /* ---- Opening --------------------------------------------------------------------------------- */
 
 int source_open_here(struct source *s, const char *root, struct sheaf_error *err)
@@ -244,8 +226,6 @@ int source_open(const char *url, const char *root, struct source *s, struct shea
         code = source_refuse_view(&look, err);
     if (code == SHEAF_OK)
         code = find_kind(&look, &s->ops, err);
-    if (code == SHEAF_OK)
-        code = source_refuse_replacing(&look, s->ops, err);
     if (code == SHEAF_OK && root != NULL && !s->ops->takes_root)
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: a root is only valid for a list, an archive "
                        "or an inventory, not for a %s", url, s->ops->noun);

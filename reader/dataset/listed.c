@@ -5,7 +5,9 @@
 
 #include <inttypes.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+#include "formats/content.h"
 #include "reader/dataset/kept_manifest.h"
 
 int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struct sheaf_error *err)
@@ -48,17 +50,32 @@ int listed_open_known(struct cache *cache, const struct sheaf_dataset *source, c
     return listed_open_any(cache, url, object, err);
 }
 
+int listed_check_kind(struct store_object *object, const char *url, uint64_t bytes,
+                      struct sheaf_error *err)
+{
+    uint8_t begins[512];
+    const size_t size = (size_t)MIN(object->bytes, sizeof(begins));
+
+    if (object->bytes == bytes || object->is_stream ||
+        store_read(object, 0, begins, size, NULL) != SHEAF_OK)
+        return SHEAF_OK;
+    return content_check(begins, size, "a file of the data set", err) == SHEAF_OK
+         ? SHEAF_OK : err_prefix(err, "%s: ", url);
+}
+
 int listed_open(struct cache *cache, const struct sheaf_dataset *source, const char *url,
                 const char *proof, uint64_t bytes, struct store_object **object,
                 struct sheaf_error *err)
 {
-    const int code = listed_open_known(cache, source, url, proof, bytes, object, err);
+    int code = listed_open_known(cache, source, url, proof, bytes, object, err);
 
     if (code != SHEAF_OK || (*object)->bytes == bytes)
         return code;
-    err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64,
-            url, (*object)->bytes, plural((*object)->bytes), bytes);
+    code = listed_check_kind(*object, url, bytes, err);
+    if (code == SHEAF_OK)
+        code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest says "
+                       "%" PRIu64, url, (*object)->bytes, plural((*object)->bytes), bytes);
     store_close(*object);
     *object = NULL;
-    return SHEAF_ERR_CHANGED;
+    return code;
 }

@@ -29,5 +29,9 @@ int listed_open_known(struct cache *cache, const struct sheaf_dataset *source, c
 int listed_open(struct cache *cache, const struct sheaf_dataset *source, const char *url,
                 const char *proof, uint64_t bytes, struct store_object **object,
                 struct sheaf_error *err);
+/* Returns SHEAF_ERR_CORRUPT if the object has another size than `bytes`, and its content was stored
+ * in place of the right file, such as a pointer file of Git LFS. The error names the content. */
+int listed_check_kind(struct store_object *object, const char *url, uint64_t bytes,
+                      struct sheaf_error *err);
 
 #endif

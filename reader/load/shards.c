@@ -125,6 +125,8 @@ static int shards_open_parts(struct shard *shard)
                    : listed_open_known(shard->owner->cache, source, d->urls[shard->number],
                                        m->xxh3, m->bytes, &shard->object, err);
 
+    if (code == SHEAF_OK && !shard->owner->keep_short)
+        code = listed_check_kind(shard->object, d->urls[shard->number], m->bytes, err);
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " "
                        "are expected", d->urls[shard->number], shard->object->bytes,

@@ -11,7 +11,7 @@ import libsheaf
 import writers
 from jpegs import jpeg
 from order_reference import epoch_order
-from support import Case, listing, read, sheaf, tree_of, write
+from support import Case, listing, make_tree, read, sheaf, tree_of, write
 
 IMAGE = jpeg(seed=1)
 MEMBERS = [("a/1.jpg", IMAGE), ("a/1.cls", b"3"), ("a/2.jpg", jpeg(seed=2)), ("a/2.cls", b"4\n"),
@@ -389,6 +389,38 @@ class Codecs(Foreign):
         write(self.path("tree/c/1.jpg"), lfs)
         done = sheaf("pack", tree, self.path("none"), "--format", "webdataset", status=1)
         self.assert_error(done, "c/1.jpg: not a JPEG: it is a pointer file of Git LFS")
+
+    def test_what_lies_in_place_of_other_files(self):
+        lfs = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d%s\nsize 12345\n" % (b"0" * 62)
+        out = self.path("set")
+        sheaf("pack", make_tree(self.path("tree"), {"c/1.txt": b"1", "c/2.txt": b"2"}), out,
+              "--format", "webdataset")
+        for data, words in ((lfs, "it is a pointer file of Git LFS"),
+                            (b"<!DOCTYPE html>" + b"<p>Sign in</p>" * 20, "it is a web page")):
+            given = self.shard(data, "given.jsonl")
+            for name, expected, command in (
+                    ("dataset.json", "a manifest", ("info", out)),
+                    ("dataset.json", "a manifest", ("cat", out, "--list")),
+                    ("dataset.index", "a file of the data set", ("cat", out, "--list", "--no-shuffle")),
+                    ("shard-000000.tar", "a file of the data set", ("cat", out, "--list", "--no-shuffle")),
+                    ("dataset.keys", "a table of keys", ("get", out, "c/1"))):
+                with self.subTest((words, name, command)):
+                    path = os.path.join(out, name)
+                    kept = read(path)
+                    write(path, data)
+                    self.assert_error(sheaf(*command, status=1), name, words, "expected " + expected)
+                    write(path, kept)
+            for expected, command in (
+                    ("a list", ("edit", out, "--labels", given)), ("a list", ("edit", out, "--delete", given)),
+                    ("a list", ("column", "add", out, "--name", "cap", "--from", given)),
+                    ("a list", ("pack", given, self.path("none"), "--format", "webdataset")),
+                    ("a list of classes", ("pack", self.path("tree"), self.path("none"), "--format", "webdataset",
+                                           "--classes", given))):
+                with self.subTest((words, command)):
+                    self.assert_error(sheaf(*command, status=1), "given.jsonl: " + words, "expected " + expected)
+        given = self.shard(b"PAR1" + bytes(100), "given.csv")
+        done = sheaf("pack", given, self.path("none"), "--format", "webdataset", status=1)
+        self.assert_error(done, "given.csv: it is a Parquet file, expected a list")
 
 
 class Naming(Foreign):

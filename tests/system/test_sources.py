@@ -190,7 +190,7 @@ class Wrong(Case):
         write(os.path.join(tree, "photo.jpg"), b"\xff\xd8\xff\xe0\x00\x10JFIF\n\xa5p\n")
         done = pack(os.path.join(tree, "photo.jpg"), self.path("out"), "webdataset", "none",
                     "--on-error", "skip", status=1)
-        self.assert_error(done, "photo.jpg: is not a list")
+        self.assert_error(done, "photo.jpg: it is a JPEG image, expected a list")
         self.assert_nothing(self.path("out"))
 
     def test_a_data_set_is_no_source(self):
