@@ -282,6 +282,9 @@ class Ends(FeedCase):
         self.root = self.path("ml")
         self.pipes = os.path.join(self.root, "input", "data")
         os.makedirs(self.pipes)
+        # A feeder goes on ignoring a signal that its parent ignores, as nohup makes it ignore SIGHUP.
+        for number in self.SIGNALS:
+            self.addCleanup(signal.signal, number, signal.signal(number, signal.SIG_DFL))
 
     def until_state(self, process, state):
         """Waits until the process has this state in /proc, such as "S" if it sleeps in a system call."""
