@@ -69,8 +69,8 @@ void column_views_tell(const struct sheaf_dataset *base, const char *name);
 
 /* ---- Parts of a plan (column_part.c) --------------------------------------------------------- */
 
-/* The writer must write one part of a plan. Sets *first to the number of the part's first sample,
- * and *end to the number of the first sample after the part. */
+/* Sets *first to the number of the first sample of the writer's part, and *end to the number of the
+ * first sample after the part. Only for a writer that was opened for one part of a plan. */
 void column_part_range(const struct sheaf_column_writer *writer, uint64_t *first, uint64_t *end);
 /* Must be called after each appended sample. If the sample was the last of its planned shard, ends
  * this shard, and begins the next shard that is not finished yet. */

@@ -220,7 +220,7 @@ static int add_attribute(const struct attributes *a, size_t i, struct attribute_
     return code == SHEAF_END ? attributes_add_value(scratch, name, c, err) : code;
 }
 
-/* Uses said->word, the text of the attribute class or class_name. If the label is a number, the
+/* Uses said->word, the text of the attribute "class" or "class_name". If the label is a number, the
  * text becomes the name of the label's class. Otherwise it becomes a field of the sample. Does
  * nothing if the line has no such text. */
 static int add_word(const struct attributes *a, struct decode_scratch *scratch, struct said *said,

@@ -355,8 +355,9 @@ static bool names_itself(const struct example_source *s)
 }
 
 /* Adds the features of an image that is unchanged since it was read: the image, the features that
- * described it, and the sample's key. Adds the image's height and width if the decoder would
- * otherwise use fields called image/height and image/width as the size. */
+ * described it, and the sample's key. If the sample has ordinary fields called image/height or
+ * image/width, a decoder would take them for the image's size. In this case, the function also adds
+ * the true height and width. */
 static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };

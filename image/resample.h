@@ -48,8 +48,8 @@ struct resampler {
     /* distances in bytes within the result: from one row to the next, and from one plane to the
      * next */
     size_t to_stride, to_plane;
-    /* Number of finished rows of the result. If down_first is set, it includes rows that have their
-     * final height but not their final width. */
+    /* Number of finished rows of the result. If down_first is set (vertical resampling comes
+     * first), it includes rows that are resampled vertically but not yet horizontally. */
     uint32_t made;
     /* number of rows in `between`: they already have their final height, but still wait to be
      * resized to their final width */

@@ -75,7 +75,8 @@ void fifo_tear(struct fifo *f)
 
 /* Opens the pipe for reading and writing, because on Linux this succeeds even if no other process
  * has opened the pipe. A program that opens the pipe before its name is removed then finds a writer
- * and does not wait. If no program reads, the byte is lost when the pipe is closed. */
+ * and does not wait. It reads one zero byte and then the end. If no program reads, the byte is lost
+ * when the pipe is closed. */
 void fifo_abandon(const char *path)
 {
     struct stat st;

@@ -9,14 +9,13 @@
  *
  * Several runs may make the same shard at the same time, and with different content, for example
  * because only one of them can read a source file. The shard of the run that finishes first is
- * used. Before a run writes, it looks at all these files, and then checks its claim (the file that
- * says which run packs here). The run replaces a file only if the file has not changed since the
- * run looked at it. If a file has changed, the run uses the shard that the other run has finished,
- * or fails.
+ * used. So a run first looks at all these files, and then checks its claim (the file that says
+ * which run packs here). It replaces a file only if the file is still as the run saw it.
  *
- * The journal entry is written first, so that other runs notice this run. If another run tries to
- * finish its own version of the shard, that run fails in its last step, because the entry has
- * changed.
+ * For example, runs A and B make the same shard. If A has finished before B looks, B uses the shard
+ * of A. If A writes a file after B has looked, B cannot replace this file. B then uses the shard of
+ * A if A has finished it, and fails otherwise. A writes the journal entry first. So B notices A
+ * early, and at the latest when B wants to replace the entry in its last step.
  *
  * On a local disk, runs also use a lock on the directory. Runs that find no files of the shard
  * share the lock. A run that replaces a file holds the lock alone. */

@@ -19,9 +19,9 @@ bool sum_is_open(const struct sheaf_reader *r);
 
 /* Called if a stream ends before the position at which it should be resumed.
  *
- * If this reader has only some of the epoch's lanes (sequences of samples), returns SHEAF_OK: its
- * lanes may be shorter than a lane of another reader, which contains the position. If this reader
- * has all lanes, returns an error. */
+ * If this reader has only some of the epoch's lanes (sequences of samples), returns SHEAF_OK,
+ * because the position may be in a longer lane that another reader has. If this reader has all
+ * lanes, returns an error. */
 int sum_check_start(struct sheaf_reader *r);
 
 /* Checks at the end of the epoch that each sample was returned or counted. Returns SHEAF_END if the

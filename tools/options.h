@@ -85,10 +85,11 @@ const char *s3_meaning(void);
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);
 
-/* Called if the user gave the option `name`, with which only certain other options and no arguments
- * are allowed. `count` is the number of arguments. `replaced` names the arguments that the option
- * replaces. The text `allowed` lists the allowed options. Returns -1 if the command line is valid.
- * Otherwise prints an error and returns the exit status. */
+/* Checks a command line with the option `name`, which allows only certain other options and no
+ * arguments. `count` is the number of arguments that the user gave. Two texts are for the error
+ * message: `replaced` names the arguments that the option makes unnecessary, and `allowed` lists
+ * the options that are allowed beside it. Returns -1 if the command line is valid. Otherwise prints
+ * the error and returns the exit status. */
 int options_only(const char *name, const char *replaced, size_t count, const char *allowed);
 
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number

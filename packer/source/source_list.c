@@ -325,9 +325,9 @@ const struct source_ops source_csv_ops = {
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
 /* Returns whether a file is a list in JSON Lines. A .manifest or .json file must begin with "{" to
- * be such a list. The packer asks this function after the functions for SageMaker's manifests. So
- * this function is asked about an augmented manifest only if the manifest's files are local. The
- * manifest is then read as a list. */
+ * be such a list. The packer first asks the functions for SageMaker's manifests, which accept every
+ * augmented manifest of objects in S3. So only an augmented manifest of local files gets here, and
+ * it is read as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

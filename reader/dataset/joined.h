@@ -15,8 +15,8 @@
  * old object. If the function fails, *object stays as it was. */
 int joined_wrap(struct store_object **object, const struct index_section *section,
                 struct sheaf_error *err);
-/* Returns the object of the stored tar, if `object` was made by joined_wrap. Otherwise returns
- * `object`. */
+/* If joined_wrap has made `object`, returns the object that was wrapped, which has the bytes of the
+ * tar as they are stored. Otherwise returns `object`. */
 struct store_object *joined_stored(struct store_object *object);
 
 #endif

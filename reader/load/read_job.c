@@ -630,7 +630,8 @@ static void forget_bad(struct pass *p)
     r->bad_count = 0;
 }
 
-/* Loads the kept records of columns for a run into the CPU's cache. */
+/* Prefetches into the CPU's cache the records of columns, already in memory, that belong to the
+ * samples of a run (consecutive records that are read together). */
 static void fetch_kept(const struct run *run)
 {
     for (size_t i = 0; i < run->shard->column_count; i++) {

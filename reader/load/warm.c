@@ -23,8 +23,8 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* The first DRAWS_COLD samples of a lane (a sequence of samples) are read without waiting until
- * they are in the kernel's cache. Later samples are read only when their part of the file is in the
+/* The first DRAWS_COLD samples of a lane (a sequence of samples) are read at once, even if they are
+ * not in the kernel's cache yet. Later samples are read only when their part of the file is in the
  * cache. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */

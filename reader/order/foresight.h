@@ -19,9 +19,10 @@ struct foresight {
      * that the second shuffle has made. `seen` is at most `now` + `span`. */
     uint32_t now, seen, span;
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
-    /* Each array has one element for each slot of the second shuffle. `came` is the step at which
-     * the slot's sample enters the buffer, or 0 if the sample is in the buffer from the start.
-     * `origin` is the slot of the lane's own buffer into which the lane puts this sample. */
+    /* The second shuffle is a copy of the lane's shuffle that makes the same draws some steps
+     * earlier. Each array has one element for each slot of its buffer. `came` is the step at which
+     * the slot's sample enters this buffer, or 0 if the sample is there from the start. `origin` is
+     * the slot of the same sample in the lane's own buffer. */
     uint32_t *came, *origin;
     /* For a sample that enters the buffer at step s, coming[s % span] is the step at which this
      * sample will be drawn. */

@@ -127,8 +127,8 @@ struct mix_turns {
 int mix_turns_begin(struct mix_turns *turns, const struct mix *mix, const struct order *order,
                     uint32_t lane, uint64_t step, uint64_t *drawn, struct sheaf_error *err);
 /* For a mix without weights only. Prepares *turns to compute the source of each step of a lane (a
- * sequence of samples). Begins with the block of steps that contains the lane's draw number `draw`
- * from the source. This draw must be in the epoch. */
+ * sequence of samples). Begins with the block of steps that contains draw number `draw` of the
+ * lane's draws from the source `source`, counted from 0. This draw must be in the epoch. */
 int mix_turns_begin_block(struct mix_turns *turns, const struct mix *mix,
                           const struct order *order, uint32_t lane, size_t source, uint64_t draw,
                           uint64_t *drawn, struct sheaf_error *err);

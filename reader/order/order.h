@@ -104,8 +104,8 @@ uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 struct order_run {
     uint32_t shard;                 /* number of the shard in the manifest */
     uint64_t record;                /* number of the first sample's record in the shard */
-    /* Number of positions, at least 1, whose samples are consecutive records of this shard, counted
-     * from the first position on. The records after these may also be consecutive. */
+    /* At least this number of positions, beginning with the requested one, have consecutive records
+     * of this shard. The number is at least 1, and the true number may be larger. */
     uint64_t count;
 };
 

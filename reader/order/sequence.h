@@ -84,8 +84,8 @@ static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
     return s->fill_inputs == NULL ? position : s->fill_inputs[position];
 }
 
-/* Returns the position of a sample in the line, the sequence of all samples before shuffling.
- * `position` is the sample's position in the sequence of the lane. */
+/* `position` is a position in the sequence of this lane. Returns the place of its sample in the
+ * sequence of all samples of the epoch before shuffling. */
 static inline uint64_t sequence_place(struct sequence *s, uint64_t position)
 {
     return order_lane_place(&s->range, sequence_input(s, position));

@@ -397,8 +397,8 @@ static int check_peers(struct check *c)
 /* Waits until the shard's index section is open. The job that opens it was submitted before the job
  * that calls this function. So the wait ends: another thread runs that job, or has run it.
  *
- * An error is only stored. The check reads the shard all the same, and may find a more exact
- * reason, for example that the shard is missing or too long. */
+ * If the section could not be opened, the error is stored, but the check goes on: it reads the
+ * shard, and may find a more exact reason, for example that the shard is missing or too long. */
 static void await_section(struct check *c)
 {
     if (c->held == NULL)

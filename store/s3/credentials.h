@@ -54,7 +54,8 @@ struct credentials_source {
 
 struct credentials_cache;
 
-/* Opens a cache for the sets of a source. The cache owns the source, even after a failure. */
+/* Opens a cache for the credentials that `source` returns. The cache owns the source, even after a
+ * failure. */
 int credentials_cache_open(struct credentials_cache **cache, struct credentials_source *source,
                            struct sheaf_error *err);
 /* Opens a cache that has a copy of the given set, and never fetches another set. */

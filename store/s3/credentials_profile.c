@@ -241,7 +241,8 @@ static int of_role(const struct credentials_context *c, const struct step *step,
 
 /* Returns the value of a setting of a profile. For the profile that the user has chosen, this is
  * the value in the environment if it is set there, otherwise the value in the profile. Any other
- * profile is a source of its keys, and has only its own value. */
+ * profile is used only because the chosen profile takes its keys from it (source_profile). For such
+ * a profile, the environment is ignored. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
