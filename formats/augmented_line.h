@@ -42,8 +42,8 @@ const struct attribute *augmented_line_find(const struct augmented_line *line, c
  * describe a classification. Returns NULL if the line has none of these attributes. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
 /* Returns the attribute whose value is the name of the label's class: an attribute named "class" or
- * "class_name" with a text. `label` is the attribute that states the label. Returns NULL if the line
- * has no such attribute. */
+ * "class_name" with a text. `label` is the attribute that states the label. Returns NULL if the
+ * line has no such attribute. */
 const struct attribute *augmented_line_class(const struct augmented_line *line,
                                              const struct attribute *label);
 

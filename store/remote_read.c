@@ -325,11 +325,14 @@ static bool is_odd_end(const struct remote_reading *g, uint64_t last, uint64_t t
 
 /* Handles a response that does not state the size of the object, if this size is unknown. Changes
  * the request so that it asks for the size. The bytes of the response are dropped, and are
- * requested again when the size is known (see learn_size). */
-static int ask_for_size(struct remote_reading *g, struct sheaf_error *err)
+ * requested again when the size is known (see learn_size). If the response ended early, the same
+ * request is made again. */
+static int ask_for_size(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     uint64_t bytes;
 
+    if (g->request.http.failure != HTTP_ANSWERED && g->request.http.failure != HTTP_TOO_LONG)
+        return remote_read_object_of(g->read)->classify(&g->request, again, err);
     g->asks_size = true;
     (void)remote_find_size(&g->request, &bytes);
     return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not report the object's size",
@@ -353,7 +356,7 @@ static int remote_read_check_range(struct remote_reading *g, bool *again, struct
         !remote_parse_range(range, &first, &last, &total))
         return wrong_range(g, range != NULL ? range : "no Content-Range", again, err);
     if (total == UINT64_MAX && o->base.bytes == UINT64_MAX)
-        return ask_for_size(g, err);
+        return ask_for_size(g, again, err);
     code = check_object(g, total, again, err);
     if (code != SHEAF_OK)
         return code;

@@ -218,6 +218,8 @@ static void fetch_entries(struct loader *l, const struct run *run)
     __builtin_prefetch(&shard->section->offsets[run->first]);
     __builtin_prefetch(&shard->section->crcs[run->first]);
     for (size_t i = 0; i < shard->column_count; i++) {
+        if (shard->columns[i].offsets == NULL)      /* The column has no records for this shard. */
+            continue;
         __builtin_prefetch(&shard->columns[i].offsets[run->first]);
         __builtin_prefetch(&shard->columns[i].crcs[run->first]);
     }

@@ -54,7 +54,7 @@ static int s3_abilities_start(struct ability_trial *t, const struct s3_bucket *b
     *t = (struct ability_trial){ .proving = s3_proving_of(bucket, key), .answered = EVENT_INIT };
     code = s3_put_init(put, bucket, key, &t->proving, NULL, 0, content, sizeof(content) - 1, err);
     if (code == SHEAF_OK)
-        code = s3_require(&put->request, bucket, seen, err);
+        code = s3_require(&put->request, seen, false, err);
     if (code == SHEAF_OK)
         code = s3_put_prove(put, err);
     put->request.done = on_done;

@@ -234,7 +234,12 @@ int s3_put_run(struct s3_put *put, struct sheaf_error *err)
 
 /* ---- Conditions ------------------------------------------------------------------------------ */
 
-int s3_require(struct request *r, const struct s3_bucket *bucket, const struct store_seen *seen,
+bool s3_wants_bare_etags(const struct s3_bucket *bucket)
+{
+    return __atomic_load_n(&bucket->known->bare_etags, __ATOMIC_RELAXED);
+}
+
+int s3_require(struct request *r, const struct store_seen *seen, bool bare,
                struct sheaf_error *err)
 {
     char etag[sizeof(seen->etag)];
@@ -247,7 +252,7 @@ int s3_require(struct request *r, const struct s3_bucket *bucket, const struct s
     if (!etag_is_strong(seen->etag))
         return SHEAF_OK;
     size = strlen(seen->etag);
-    if (size < 2 || !__atomic_load_n(&bucket->known->bare_etags, __ATOMIC_RELAXED))
+    if (size < 2 || !bare)
         return request_set_header(r, "if-match", seen->etag, err);
     snprintf(etag, sizeof(etag), "%.*s", (int)size - 2, seen->etag + 1);
     return request_set_header(r, "if-match", etag, err);
@@ -518,7 +523,7 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
     if (code == SHEAF_OK)
         code = send_checksum(&r, u, err);
     if (code == SHEAF_OK)
-        code = s3_require(&r, u->bucket, seen, err);
+        code = s3_require(&r, seen, u->bare_etags, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     /* If the upload no longer exists, check the object. It exists if an earlier attempt has

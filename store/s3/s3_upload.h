@@ -71,9 +71,13 @@ int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_p
 /* Adds a condition to a request that writes or removes an object of `bucket`: the name must still
  * have the object `seen`. Otherwise the request fails with SHEAF_ERR_CHANGED. If the store has no
  * conditions, it may answer SHEAF_ERR_UNSUPPORTED, but some stores silently ignore the condition.
- * If `seen` is NULL, or is an object without a strong ETag, there is no condition. */
-int s3_require(struct request *request, const struct s3_bucket *bucket,
-               const struct store_seen *seen, struct sheaf_error *err);
+ * If `seen` is NULL, or is an object without a strong ETag, there is no condition. `bare` says
+ * whether the ETag is sent without its quotes (see s3_wants_bare_etags). */
+int s3_require(struct request *request, const struct store_seen *seen, bool bare,
+               struct sheaf_error *err);
+/* Returns whether the server of the bucket is known to compare the ETag of If-Match without its
+ * quotes. */
+bool s3_wants_bare_etags(const struct s3_bucket *bucket);
 
 /* Describes an object that has just been written. */
 void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes);
@@ -86,6 +90,7 @@ struct s3_completion {
     const struct s3_proof *parts;
     unsigned count;
     uint64_t bytes;
+    bool bare_etags;            /* as `bare` of s3_require */
     /* whether the store has completed the upload, so that the object exists. The field stays true
      * if a later check of the object fails. */
     bool is_done;

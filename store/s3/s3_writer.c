@@ -313,15 +313,15 @@ static const void *whole(const struct s3_writer *w)
     return w->filling != NULL ? w->filling->data : NULL;
 }
 
-static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
-                     struct sheaf_error *err)
+static int put_whole(struct s3_writer *w, const struct store_seen *seen, bool bare,
+                     struct store_seen *now, struct sheaf_error *err)
 {
     struct s3_put put;
     int code = s3_put_init(&put, w->bucket, w->key, &w->proving, NULL, 0, whole(w),
                            (size_t)w->bytes, err);
 
     if (code == SHEAF_OK)
-        code = s3_require(&put.request, w->bucket, seen, err);
+        code = s3_require(&put.request, seen, bare, err);
     if (code == SHEAF_OK && w->base.note != NULL)
         code = request_set_header(&put.request, S3_NOTE, w->base.note, err);
     if (code == SHEAF_OK)
@@ -360,12 +360,6 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
-/* The form of the ETag in the conditions of a write: with its quotes, or bare. */
-static bool s3_writer_etag_is_bare(const struct s3_writer *w)
-{
-    return __atomic_load_n(&w->bucket->known->bare_etags, __ATOMIC_RELAXED);
-}
-
 /* Returns whether a refused write must be repeated with the ETag in its other form, which all later
  * writes to the bucket then use as well. `was_bare` is the form that the server has refused. The
  * server radosgw compares the ETag of If-Match without quotes. So it refuses a write with quotes
@@ -383,29 +377,34 @@ static bool ask_in_other_form(const struct s3_writer *w, const struct store_seen
 static int put_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
                     struct sheaf_error *err)
 {
-    const bool is_bare = s3_writer_etag_is_bare(w);
-    int code = gone(w, seen, put_whole(w, seen, now, err), err);
+    const bool bare = s3_wants_bare_etags(w->bucket);
+    int code = gone(w, seen, put_whole(w, seen, bare, now, err), err);
 
-    if (ask_in_other_form(w, seen, is_bare, code))
-        code = gone(w, seen, put_whole(w, seen, now, err), err);
+    if (ask_in_other_form(w, seen, bare, code))
+        code = gone(w, seen, put_whole(w, seen, !bare, now, err), err);
     if (code == SHEAF_ERR_CHANGED && is_ours(w, now))
         return SHEAF_OK;
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
         return code;
     code = store_check_seen(w->base.url, seen, err);
-    return code == SHEAF_OK ? put_whole(w, NULL, now, err) : code;
+    return code == SHEAF_OK ? put_whole(w, NULL, bare, now, err) : code;
 }
 
 static int complete_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
                          struct sheaf_error *err)
 {
-    struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, &w->proving, w->proofs,
-                               w->part_count, w->bytes, false };
-    const bool is_bare = s3_writer_etag_is_bare(w);
+    const bool bare = s3_wants_bare_etags(w->bucket);
+    struct s3_completion c = {
+        .bucket = w->bucket, .key = w->key, .upload_id = w->upload_id, .mark = w->mark,
+        .proving = &w->proving, .parts = w->proofs, .count = w->part_count, .bytes = w->bytes,
+        .bare_etags = bare,
+    };
     int code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
 
-    if (!c.is_done && ask_in_other_form(w, seen, is_bare, code))
+    if (!c.is_done && ask_in_other_form(w, seen, bare, code)) {
+        c.bare_etags = !bare;
         code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
+    }
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL || c.is_done)
         return code;
     code = store_check_seen(w->base.url, seen, err);

@@ -153,7 +153,7 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     int code = s3_request_init(&r, bucket, HTTP_DELETE, key, NULL, 0, "removing", err);
 
     if (code == SHEAF_OK)
-        code = s3_require(&r, bucket, seen, err);
+        code = s3_require(&r, seen, s3_wants_bare_etags(bucket), err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     request_free(&r);

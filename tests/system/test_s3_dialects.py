@@ -264,6 +264,18 @@ class Ranges(Case):
                         self.assertLessEqual(len(done), 1)
                         shutil.rmtree(self.path("cache"), ignore_errors=True)
 
+    def test_response_that_ends_early_without_the_size(self):
+        """The size of the object is unknown after the first response, and this response is incomplete."""
+        self.pack()
+        expected = support.listing(self.local, "--seed", "1")
+        self.server.dialects = "unknown_total",
+        for kind in ("dataset.json", "dataset.index", "shard-"):
+            for fault in ("cut", "reset"):
+                with self.subTest((kind, fault)):
+                    done = self.once(fault, lambda method, key, query: method == "GET" and kind in key)
+                    self.assertEqual(support.listing("s3://bucket/set", "--seed", "1", env=self.env), expected)
+                    self.assertEqual(len(done), 1)
+
     def test_once_in_other_commands(self):
         self.pack()
         for fault in self.ONCE:
