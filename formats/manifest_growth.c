@@ -110,6 +110,12 @@ bool manifest_undo_growth(struct manifest *m)
     return true;
 }
 
+size_t manifest_part_first(const struct manifest *m, size_t part)
+{
+    return part == 0 ? 0
+         : part > m->growth_count ? m->shard_count : (size_t)m->growths[part - 1].shards;
+}
+
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES])
 {
     const int stem = (int)strcspn(name, ".");

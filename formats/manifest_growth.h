@@ -24,9 +24,14 @@ void manifest_growth_clear(struct manifest *m);
  * Afterwards the functions that read options of the manifest return those of the append. */
 void manifest_take_growth_options(struct manifest *m, size_t part);
 
-/* Changes the manifest to its state before the last append. Returns false, without a change, if the
- * last change of the data set was not an append. */
+/* Changes the manifest to its state before the last append, except m->class_samples: the manifest
+ * does not have the earlier numbers of these samples. Returns false, without a change, if the last
+ * change of the data set was not an append. */
 bool manifest_undo_growth(struct manifest *m);
+
+/* Returns the first shard of part number `part` of the data set. The first packing made part 0, and
+ * each append another part. For the number after the last part, returns the number of shards. */
+size_t manifest_part_first(const struct manifest *m, size_t part);
 
 #define GROWN_NAME_BYTES 48
 /* The first packing made part 0 of a data set, and each append another part. Makes the name of a

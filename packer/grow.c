@@ -10,7 +10,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/codec.h"
+#include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
+#include "publish/class_counts.h"
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
@@ -96,12 +98,47 @@ int grow_open(struct grow *g, const char *text, size_t size, size_t part,
     return code;
 }
 
-bool grow_undo(struct grow *g)
+static void forget_class_samples(struct manifest *m)
 {
-    if (!manifest_undo_growth(&g->manifest))
-        return false;
+    free(m->class_samples);
+    m->class_samples = NULL;
+}
+
+/* Subtracts the samples of the last append from the number of samples of each class. */
+static int take_back_samples(struct manifest *m, const char *dest, struct sheaf_error *err)
+{
+    uint64_t *appended = calloc(m->class_count + 1, sizeof(*appended));
+    int code = appended == NULL ? err_memory(err, m->class_count * sizeof(*appended))
+             : class_counts_add_part(m, dest, m->growth_count, appended, m->class_count, err);
+
+    for (size_t i = 0; i < m->class_count && code == SHEAF_OK; i++)
+        m->class_samples[i] -= MIN(appended[i], m->class_samples[i]);
+    free(appended);
+    if (code == SHEAF_END) {
+        forget_class_samples(m);
+        code = SHEAF_OK;
+    }
+    return code;
+}
+
+int grow_undo(struct grow *g, const char *dest, bool counts, struct sheaf_error *err)
+{
+    struct manifest *m = &g->manifest;
+    int code = SHEAF_OK;
+
+    if (m->growth_count == 0 || manifest_edit_is_last(m))
+        return SHEAF_OK;
+    if (!counts)
+        forget_class_samples(m);
+    else if (m->class_samples != NULL)
+        code = take_back_samples(m, dest, err);
+    if (code != SHEAF_OK)
+        return code;
+    manifest_undo_growth(m);
+    if (m->class_count == 0)
+        forget_class_samples(m);
     set_plan(g);
-    return true;
+    return SHEAF_OK;
 }
 
 void grow_close(struct grow *g)

@@ -44,9 +44,11 @@ int grow_last_number(const struct manifest *manifest, size_t shard, const char *
 /* Sets grow->facts.first_number to the number of the first appended sample. `dest` is the directory
  * of the data set. */
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
-/* Changes the facts to the state before the last append to the data set. Returns false if nothing
- * was ever appended. */
-bool grow_undo(struct grow *grow);
+/* Changes the facts to the state before the last append to the data set, in the directory `dest`.
+ * The number of samples of each class becomes unknown, unless `counts` is true. If it is, the
+ * labels of the appended samples are read from the index and subtracted. Does nothing if the last
+ * change of the data set was not an append. */
+int grow_undo(struct grow *grow, const char *dest, bool counts, struct sheaf_error *err);
 /* Fills `plan` for an append to several data sets at once, which are splits of the same data.
  * Leaves plan->known and plan->context as they are. Returns SHEAF_ERR_UNSUPPORTED if the splits
  * differ in container, codec or classes. The caller frees *fingerprints after the plan was used. */

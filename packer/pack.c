@@ -553,8 +553,9 @@ static int undo_plan(struct pack *p, const char *hash, struct sheaf_error *err)
         if (!t->is_done)
             continue;
         count_appended(&t->grow->manifest, &t->appended);
-        grow_undo(t->grow);
-        code = grow_number(t->grow, t->dest, err);
+        code = grow_undo(t->grow, t->dest, p->options.split != NULL, err);
+        if (code == SHEAF_OK)
+            code = grow_number(t->grow, t->dest, err);
     }
     return code;
 }

@@ -36,21 +36,11 @@ struct editing {
     struct store_object *keys;          /* table of keys of the part before */
 };
 
-static size_t first_of_part(const struct manifest *m, size_t part)
-{
-    return part == 0 ? 0 : (size_t)m->growths[part - 1].shards;
-}
-
-static size_t end_of_part(const struct manifest *m, size_t part)
-{
-    return part == m->growth_count ? m->shard_count : (size_t)m->growths[part].shards;
-}
-
 static uint64_t samples_of_part(const struct manifest *m, size_t part)
 {
     uint64_t samples = 0;
 
-    for (size_t i = first_of_part(m, part); i < end_of_part(m, part); i++)
+    for (size_t i = manifest_part_first(m, part); i < manifest_part_first(m, part + 1); i++)
         samples += m->shards[i].samples;
     return samples;
 }
@@ -144,10 +134,10 @@ static bool is_next(const struct editing *e, size_t shard)
 static int write_index(void *context, struct store_writer *writer, struct sheaf_error *err)
 {
     struct editing *e = context;
-    const size_t end = end_of_part(e->before, e->part);
+    const size_t end = manifest_part_first(e->before, e->part + 1);
     int code = SHEAF_OK;
 
-    for (size_t i = first_of_part(e->before, e->part); i < end && code == SHEAF_OK; i++)
+    for (size_t i = manifest_part_first(e->before, e->part); i < end && code == SHEAF_OK; i++)
         code = is_next(e, i) ? publish_edit_take_entry(e, i, writer, err) : copy_section(e, i,
                                                                                          writer,
                                                                                          err);
@@ -156,7 +146,7 @@ static int write_index(void *context, struct store_writer *writer, struct sheaf_
 
 static int publish_edit_put_index(struct editing *e, struct sheaf_error *err)
 {
-    const size_t first = first_of_part(e->before, e->part);
+    const size_t first = manifest_part_first(e->before, e->part);
     char name[GROWN_NAME_BYTES];
     int code = publish_edit_open_part(e, INDEX_NAME, &e->index, err);
 

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/index.h"
+#include "publish/class_counts.h"
 #include "publish/entries.h"
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
@@ -179,32 +180,18 @@ static int complete_options(const struct libraries *libraries, const struct imag
 
 /* ---- Fields and classes ---------------------------------------------------------------------- */
 
-static void drop_class_samples(struct manifest *m)
-{
-    free(m->class_samples);
-    m->class_samples = NULL;
-}
-
 int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
                           uint64_t samples, struct sheaf_error *err)
 {
-    const uint64_t base = (uint64_t)m->label_base + 1;
-    uint32_t *labels;
-    int code;
+    const int code = m->class_samples == NULL ? SHEAF_OK
+                   : class_counts_add(section, size, samples, m->label_base, m->class_samples,
+                                      m->class_count, err);
 
-    if (m->class_samples == NULL || samples == 0)
-        return SHEAF_OK;
-    labels = calloc(samples, sizeof(labels[0]));
-    if (labels == NULL)
-        return err_memory(err, samples * sizeof(labels[0]));
-    code = index_labels(section, size, samples, labels, err);
-    for (uint64_t i = 0; i < samples && code == SHEAF_OK; i++)
-        if (labels[i] >= base && labels[i] - base < m->class_count)
-            m->class_samples[labels[i] - base]++;
-    free(labels);
-    if (code == SHEAF_END)
-        drop_class_samples(m);
-    return code == SHEAF_END ? SHEAF_OK : code;
+    if (code != SHEAF_END)
+        return code;
+    free(m->class_samples);
+    m->class_samples = NULL;
+    return SHEAF_OK;
 }
 
 static int count_fields(struct manifest *m, const struct journal_entry *entry,

@@ -63,6 +63,9 @@ static void one_that_has_grown(void **state)
     assert_int_equal(m.growth_count, 1);
     assert_int_equal(m.growths[0].shards, 1);
     assert_int_equal(m.growths[0].classes, 1);
+    assert_int_equal(manifest_part_first(&m, 0), 0);
+    assert_int_equal(manifest_part_first(&m, 1), 1);
+    assert_int_equal(manifest_part_first(&m, 2), m.shard_count);
     assert_string_equal(m.growths[0].fingerprint, BEFORE);
     assert_true(manifest_grew_from(&m, "fedc", 4, &samples));
     assert_int_equal(samples, 3);

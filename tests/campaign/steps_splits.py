@@ -171,8 +171,7 @@ def append_to_all(chain, source):
         unchanged(chain, growth, "after a refusal")
         raise Foreseen("labels have no names")
     grown = growth.check(chain.numbers(done, steps_append.APPENDED))
-    if "/class" not in settings.split:
-        chain.sheaf(*growth.words("--resume"))      # the samples are already there
+    chain.sheaf(*growth.words("--resume"))          # the samples are already there
     for part, held in grown:
         steps_append.follow(chain, part, held)
     leak(chain, job, growth)

@@ -313,6 +313,50 @@ class Append(Case):
             self.assertEqual([sum(key.startswith(c) for key in train) for c in ("cat", "dog", "owl")],
                              [40, 40, expected])
 
+    def test_resume_of_all_splits_of_so_many(self):
+        """A finished append is found again, though the samples that it added count for its own division."""
+        spec = "train=4/class,val=3/class,test=rest"
+        old = {"cat/a%02d.bin" % i: b"%d" % i for i in range(12)}
+        pack(make_tree(self.path("older"), {**old, **{"dog/a%02d.bin" % i: b"d" for i in range(5)}}),
+             self.dest, "webdataset", "none", "--split", spec)
+        counts = [[4, 4], [3, 1], [5, 0]], [[4, 4, 4], [3, 3, 3], [5, 2, 1]], [[4, 4, 4], [3, 3, 3], [9, 2, 5]]
+        sources = [make_tree(self.path("more%d" % i), {"%s/%s.bin" % (name, i * 100 + k): b"%d" % k
+                                                       for name, count in new for k in range(count)})
+                   for i, new in enumerate(((("dog", 4), ("owl", 8)), (("cat", 4), ("owl", 4))))]
+        self.assertEqual(self.class_samples(spec), counts[0])
+        for source, expected in zip(sources, counts[1:]):
+            sheaf("append", source, self.dest, "--split", spec)
+            self.assertEqual(self.class_samples(spec), expected)
+            after = tree_of(self.dest)
+            for words in (("--split", spec), ()):
+                done = sheaf("append", source, self.dest, *words, "--resume")
+                self.assertIn(b"of them kept", done.stdout)
+                self.assertEqual(done.stderr, b"")
+                self.assertEqual(tree_of(self.dest), after)
+        for name in ("train", "val", "test"):
+            sheaf("verify", os.path.join(self.dest, name))
+
+    def test_resume_between_splits_of_so_many(self):
+        """If only some splits have been published, the others get the samples that the whole append gives them."""
+        spec = "train=4/class,val=3/class,test=rest"
+        pack(make_tree(self.path("older"), {"%s/a%02d.bin" % (name, i): b"%d" % i
+                                            for name, count in (("cat", 12), ("dog", 5)) for i in range(count)}),
+             self.dest, "webdataset", "none", "--split", spec)
+        before = tree_of(self.dest)
+        more = self.more("b", ("dog", "owl"), count=9)
+        sheaf("append", more, self.dest)
+        whole = tree_of(self.dest)
+        for kept in ("train", "val", "test"):
+            restore(self.dest, {name: data for name, data in before.items() if not name.startswith(kept + "/")})
+            restore(os.path.join(self.dest, kept), {name[len(kept) + 1:]: data for name, data in whole.items()
+                                                    if name.startswith(kept + "/")})
+            sheaf("append", more, self.dest, "--resume")
+            self.assertEqual(tree_of(self.dest), whole, kept)
+
+    def class_samples(self, spec):
+        return [manifest_of(os.path.join(self.dest, part.split("=")[0]))["class_samples"]
+                for part in spec.split(",")]
+
     def test_other_proportions(self):
         spec = "train=0.8,val=0.2"
         before = self.splits(spec)
