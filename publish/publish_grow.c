@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "formats/interop_index.h"
 #include "formats/manifest_growth.h"
+#include "publish/class_counts.h"
 #include "publish/destination.h"
 #include "publish/publish.h"
 #include "publish/publish_files.h"
@@ -39,23 +40,48 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* If the manifest has the number of samples of each class, adds the number 0 for each new class. */
-static int count_new_classes(struct manifest *m, size_t count, struct sheaf_error *err)
+/* Returns whether some samples of the data set belong to none of its classes. They may have the
+ * number of a new class as label. */
+static bool has_others(const struct manifest *m)
+{
+    uint64_t samples = 0;
+
+    for (size_t i = 0; i < m->shard_count; i++)
+        samples += m->shards[i].samples;
+    for (size_t i = 0; i < m->class_count; i++)
+        samples -= MIN(m->class_samples[i], samples);
+    return samples != 0;
+}
+
+/* If the manifest has the number of samples of each class, adds these numbers for the new classes:
+ * `count` is the number of all classes. The numbers become unknown if the index of the existing
+ * shards has no labels. */
+static int count_new_classes(const struct output *o, struct manifest *m, size_t count,
+                             struct sheaf_error *err)
 {
     uint64_t *samples;
+    int code = SHEAF_OK;
 
-    if (count == 0 || (m->class_samples == NULL && m->class_count != 0))
+    if (count == m->class_count || (m->class_samples == NULL && m->class_count != 0))
         return SHEAF_OK;
-    samples = reallocarray(m->class_samples, count, sizeof(*samples));
+    samples = calloc(count, sizeof(*samples));
     if (samples == NULL)
         return err_memory(err, count * sizeof(*samples));
-    memset(samples + m->class_count, 0, (count - m->class_count) * sizeof(*samples));
-    m->class_samples = samples;
-    return SHEAF_OK;
+    if (!has_others(m))
+        for (size_t i = 0; i < m->class_count; i++)
+            samples[i] = m->class_samples[i];
+    else
+        for (size_t part = 0; part <= m->growth_count && code == SHEAF_OK; part++)
+            code = class_counts_add_part(m, o->dest, part, samples, count, err);
+    free(m->class_samples);
+    m->class_samples = code == SHEAF_OK ? samples : NULL;
+    if (code != SHEAF_OK)
+        free(samples);
+    return code == SHEAF_END ? SHEAF_OK : code;
 }
 
 /* Makes a copy of the existing manifest, with room for the appended shards and classes. */
-static int publish_grow_start_manifest(const struct manifest_found *there,
+static int publish_grow_start_manifest(const struct output *o, const struct manifest_found *there,
                                        const struct publish_facts *f, struct manifest *m,
                                        struct sheaf_error *err)
 {
@@ -71,7 +97,7 @@ static int publish_grow_start_manifest(const struct manifest_found *there,
     m->classes = classes != NULL ? classes : m->classes;
     if (shards == NULL || classes == NULL)
         return err_memory(err, (m->shard_count + f->splits[0].shard_count) * sizeof(*shards));
-    code = count_new_classes(m, f->class_count, err);
+    code = count_new_classes(o, m, f->class_count, err);
     if (code != SHEAF_OK)
         return code;
     m->cls_is_label &= f->splits[0].cls_is_label;
@@ -169,7 +195,7 @@ int publish_grown(struct output *o, const struct publish_facts *f, struct sheaf_
     if (code == SHEAF_OK)
         code = publish_grow_check_same(o, &files.there, err);
     if (code == SHEAF_OK)
-        code = publish_grow_start_manifest(&files.there, f, &m, err);
+        code = publish_grow_start_manifest(o, &files.there, f, &m, err);
     if (code == SHEAF_OK)
         code = publish_grow_publish_parts(o, &files, f, &m, err);
     if (code == SHEAF_OK)

@@ -211,6 +211,27 @@ class Append(Case):
         self.assertEqual(labels(self.dest), {"cat/a00": "3", "dog/a01": "4", "cat/b01": "9"})
         sheaf("verify", self.dest)
 
+    def test_labels_that_get_a_name_later(self):
+        """The count of a new class includes the samples whose field cls had its number already."""
+        def append(number, files, *expected):
+            sheaf("append", make_tree(self.path("more%d" % number), files), self.dest)
+            self.assertEqual(manifest_of(self.dest)["class_samples"], list(expected))
+            sheaf("verify", self.dest)
+
+        for container in CONTAINERS:
+            shutil.rmtree(self.dest, ignore_errors=True)
+            old = make_tree(self.path("named"), {
+                "cat/a.bin": b"a", "cat/b.bin": b"b", "cat/b.cls": b"2", "dog/c.bin": b"c",
+                "dog/d.bin": b"d", "dog/d.cls": b"4", "dog/e.bin": b"e", "dog/e.cls": b"9"})
+            pack(old, self.dest, container, "none", "--shard-count", "2")
+            self.assertEqual(manifest_of(self.dest)["class_samples"], [1, 1])
+            append(1, {"owl/f.bin": b"f", "cat/g.bin": b"g", "cat/g.cls": b"3"}, 1, 1, 2)
+            append(2, {"pig/h.bin": b"h"}, 1, 1, 2, 2)
+            write(self.path("keys"), b"dog/c\n")
+            sheaf("edit", self.dest, "--delete", self.path("keys"))
+            append(3, {"cat/i.bin": b"i"}, 2, 0, 2, 2)
+            append(4, {"yak/j.bin": b"j"}, 2, 0, 2, 2, 2)
+
     def test_files_without_a_class_for_a_data_set_with_classes(self):
         """Files without a class are refused even if no new file has one, because the directory of a class is not the
         class itself."""
