@@ -221,8 +221,8 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 struct source_names {
     /* text that identifies the data set, its location, and the options with which it is read; "" if
      * the data set cannot be identified */
-    char identity[288];
-    char origin[288];           /* the same, wherever it is */
+    char identity[384];
+    char origin[384];           /* the same, wherever it is */
     const char **sources;
     /* the manifest of the data set, or, for a view, the manifests of all its sources */
     const struct manifest **manifests;

@@ -38,8 +38,8 @@ int class_counts_add(const uint8_t *section, size_t size, uint64_t samples, int 
 /* ---- A part ---------------------------------------------------------------------------------- */
 
 /* Reads a shard's section, which begins at `offset` of the file `index`. The caller frees it. */
-static int read_section(struct store_object *index, const struct manifest_shard *s, uint64_t offset,
-                        uint8_t **section, struct sheaf_error *err)
+static int class_counts_section(struct store_object *index, const struct manifest_shard *s,
+                                uint64_t offset, uint8_t **section, struct sheaf_error *err)
 {
     char sum[INDEX_SUM_BYTES];
     int code;
@@ -84,8 +84,8 @@ int class_counts_add_part(const struct manifest *m, const char *directory, size_
         const struct manifest_shard *s = &m->shards[i];
         uint8_t *section = NULL;
 
-        code = read_section(index, s, s->index_offset - m->shards[first].index_offset, &section,
-                            err);
+        code = class_counts_section(index, s, s->index_offset - m->shards[first].index_offset,
+                                    &section, err);
         if (code == SHEAF_OK)
             code = class_counts_add(section, s->index_bytes, s->samples, m->label_base, counts,
                                     count, err);
