@@ -1499,8 +1499,11 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
  * label_base and identity, but not `split`.
  *
  * With the option `split`, the samples are divided among splits, with new shards, as sheaf_pack
- * divides files with the same keys and labels. The data set must have a manifest. It is read once
- * to divide the samples, and then once for each split. Such a run cannot be resumed. */
+ * divides files with the same keys and labels. The label that field_map makes counts as well. The
+ * data set must have a manifest, and must not be a view. It is read once to divide the samples, and
+ * then once for each split. The division needs 49 bytes of memory for each sample, in addition to
+ * memory_bytes. Such a run cannot be resumed, and duplicate_keys must be _FAIL: if keys are
+ * repeated, first convert with duplicate_keys, and then divide the result. */
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);

@@ -44,6 +44,7 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
     *c = (struct convert){ .packer = NULL };
     sheaf_pack_options_init(&c->packing, sizeof(c->packing));
     sized_take(&c->packing, sizeof(c->packing), options);
+    c->shard_bytes = c->packing.shard_bytes;
     sheaf_reader_options_init(&c->reading, sizeof(c->reading));
     sized_take(&c->reading, sizeof(c->reading), reading);
     c->reading.threads = c->packing.jobs;
@@ -336,8 +337,8 @@ void convert_set_shards(struct convert *c, uint64_t samples, uint64_t bytes)
         return;
     }
     c->payload_bytes = bytes;
-    c->shards = MAX(bytes / o->shard_bytes +
-                    (bytes % o->shard_bytes >= o->shard_bytes - o->shard_bytes / 2), 1u);
+    c->shards = MAX(bytes / c->shard_bytes +
+                    (bytes % c->shard_bytes >= c->shard_bytes - c->shard_bytes / 2), 1u);
 }
 
 /* Computes the number of new shards, if the caller wants new shards of equal size and the amount of
@@ -467,7 +468,7 @@ static int copy_class_names(const struct convert *c, struct sheaf_error *err)
 static uint64_t shard_of(struct convert *c, const struct sheaf_sample *s)
 {
     const bool is_split = c->split.spec.count != 0;
-    uint64_t whole = is_split ? c->split.samples[c->split.current] : sample_count(c);
+    uint64_t whole = is_split ? MAX(c->split.samples[c->split.current], 1u) : sample_count(c);
     uint64_t at = is_split ? c->split.copied++ : s->ordinal, bytes = 0;
 
     if (c->shards == 0)

@@ -13,6 +13,7 @@ struct convert {
     struct field_map *map;                  /* NULL: fields keep their names */
     struct sheaf_pack_options packing;      /* the packer's */
     struct sheaf_reader_options reading;
+    uint64_t shard_bytes;                   /* the caller's; the packer's may be without limit */
     /* number of new shards, if each gets an equal share of the data; 0 if the packer cuts shards by
      * size, or if each new shard has the samples of one old shard */
     uint64_t shards;

@@ -10,7 +10,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "copy/convert.h"
+#include "packer/field_map.h"
 #include "packer/packer.h"
+#include "reader/reader_features.h"
 
 /* Position of a sample in the order in which samples are divided. */
 struct split_place {
@@ -51,18 +53,28 @@ static int compare_split_places(const void *first, const void *second)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static int add_place(struct split_dealing *d, const struct sheaf_sample *s,
-                     struct sheaf_error *err)
+/* Adds the place of sample `s`. Its label may come from the field map of the conversion. If the map
+ * cannot be applied, and the conversion leaves out such samples, the sample gets no place: it does
+ * not count among the samples of any class. It is left out when the last split is copied. */
+static int add_place(struct split_dealing *d, const struct copying *in,
+                     const struct sheaf_sample *s, struct sheaf_error *err)
 {
-    struct split_place *p = &d->places[d->count];
+    struct convert *c = d->convert;
+    struct kept_features none = { .count = 0 };
+    struct sheaf_sample mapped = *s;
 
     if (s->number >= d->room || d->count >= d->room)
         return err_set(err, SHEAF_ERR_CHANGED, "the data set has more than the %llu sample%s that "
                        "it had when it was opened", (unsigned long long)d->room, plural(d->room));
-    *p = (struct split_place){
-        .has_label = s->label_count != 0, .label = s->label_count == 0 ? 0 : s->labels[0],
-        .labels = XXH3_64bits(s->labels, s->label_count * sizeof(s->labels[0])),
-        .rank = split_rank(s->key, strlen(s->key), d->convert->packing.seed),
+    if (field_map_apply(c->map, &mapped, &none, err) != SHEAF_OK) {
+        c->split.of[s->number] = (uint8_t)(c->split.spec.count - 1);
+        return c->reading.on_corrupt == SHEAF_SKIP ? SHEAF_OK : copying_place(in, s, err);
+    }
+    d->places[d->count] = (struct split_place){
+        .has_label = mapped.label_count != 0,
+        .label = mapped.label_count == 0 ? 0 : mapped.labels[0],
+        .labels = XXH3_64bits(mapped.labels, mapped.label_count * sizeof(mapped.labels[0])),
+        .rank = split_rank(s->key, strlen(s->key), c->packing.seed),
         .number = s->number,
     };
     for (size_t i = 0; i < s->field_count; i++)
@@ -86,7 +98,7 @@ static int read_places(struct split_dealing *d, struct sheaf_error *err)
     code = copying_open(&in, &reading, err);
     while (code == SHEAF_OK && (code = copying_next(&in, 0, &samples, &count, err)) == SHEAF_OK)
         for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-            code = add_place(d, &samples[i], err);
+            code = add_place(d, &in, &samples[i], err);
             copying_done(&in, &samples[i]);
         }
     copying_close(&in, NULL);
@@ -127,18 +139,35 @@ static void deal_classes(struct split_dealing *d)
     }
 }
 
+/* Checks that the data set can be divided, and that the options allow it. */
+static int split_check_source(const struct convert *c, struct sheaf_error *err)
+{
+    const struct sheaf_dataset_info *info = &c->in.info;
+
+    if (info->is_view)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view cannot be divided among splits: "
+                       "convert it to a data set, and divide that", info->url);
+    if (info->is_stream || !info->has_manifest)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: only a data set with a manifest can be "
+                       "divided among splits: sheaf index makes a data set of it", info->url);
+    if (c->packing.resume)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "a run that divides samples among splits cannot be "
+                       "resumed: begin anew with overwrite");
+    if (c->packing.duplicate_keys != SHEAF_DUPLICATE_FAIL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "samples with repeated keys cannot be divided "
+                       "among splits: convert with duplicate_keys first, and divide the result");
+    if (c->shard_bytes == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "the shard size is 0 bytes, expected at least 1");
+    return SHEAF_OK;
+}
+
 int convert_split_deal(struct convert *c, struct sheaf_error *err)
 {
     struct split_dealing d = { .convert = c, .room = c->in.info.samples };
     int code = split_parse(c->packing.split, &c->split.spec, err);
 
-    if (code == SHEAF_OK &&
-        (c->in.info.is_view || c->in.info.is_stream || !c->in.info.has_manifest))
-        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: only a data set with a manifest can be "
-                       "divided among splits", c->in.info.url);
-    if (code == SHEAF_OK && c->packing.resume)
-        code = err_set(err, SHEAF_ERR_ARGUMENT, "a run that divides samples among splits cannot be "
-                       "resumed: begin anew with overwrite");
+    if (code == SHEAF_OK)
+        code = split_check_source(c, err);
     if (code != SHEAF_OK)
         return code;
     c->split.total = d.room;

@@ -125,6 +125,9 @@ static int cmd_convert_check_whole(const struct command *command, size_t count, 
         return misuse("convert: --seed requires --shuffle or --split");
     if (o->split != NULL && o->resume)
         return misuse("convert: --split and --resume exclude each other");
+    if (o->split != NULL && o->duplicate_keys != SHEAF_DUPLICATE_FAIL)
+        return misuse("convert: --split and --duplicate-keys exclude each other: convert with "
+                      "--duplicate-keys first, and divide the result");
     if (size != 0 && o->shard_count != 0)
         return misuse("convert: --shard-size and --shard-count exclude each other");
     return -1;
@@ -155,7 +158,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "write the samples in a new order" },
             { "split", OPTION_TEXT, "SPEC", .text = &o.split,
               .meaning = "divide the samples among several data sets, in new shards, as pack "
-                         "--split divides files" },
+                         "--split divides files; without --resume and --duplicate-keys" },
             { "seed", OPTION_NUMBER, "S", .number = &o.seed,
               .meaning = "seed of the new order, and of the splits" },
             { "field-map", OPTION_TEXT, "LIST", .text = &o.field_map,

@@ -81,7 +81,9 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
     `dest`, as `sheaf convert` does. Keys, fields, labels and class names stay the same. Each shard keeps its samples,
     unless shard_size or shard_count cuts new shards, or `shuffle` gives the samples a new order from `seed`.
     field_map={"image": "jpg", "y": "label"} renames a field, or makes the label of its number. split="train=0.8,val=0.2"
-    divides the samples among the data sets dest/train and dest/val, with new shards, as pack() divides files.
+    divides the samples among the data sets dest/train and dest/val, with new shards, as pack() divides files. With
+    `split`, resume=True and duplicate_keys are refused: if keys are repeated, first convert with duplicate_keys, and
+    then divide the result. A view cannot be divided.
 
     `memory` is a size in bytes or a text such as "512MiB"; half of it is used for reading. Images are copied without
     a check unless fix_images, resize or check_images ("markers", "decode") is given, as in pack(). columns and

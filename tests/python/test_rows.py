@@ -230,6 +230,28 @@ class OrderTest(RowsCase):
                 sheaf.pack(iter(self.rows()), self.path("bad"), split=split)
             self.assertFalse(os.path.exists(self.path("bad")))
 
+    def test_the_size_of_shards_of_splits(self):
+        rows = [{"__key__": "%03d" % i, "bin": bytes(1000)} for i in range(200)]
+        for size, shards in ((2000, 50), ("10kB", 10), (1000000, 1)):
+            result = sheaf.pack(iter(rows), self.path("set"), split="a=0.5,b=0.5", shard_size=size, overwrite=True)
+            self.assertEqual((result.samples, result.shards), (200, 2 * shards))
+            self.assertEqual([len(sheaf.Dataset(self.path("set", name)).shards) for name in "ab"], [shards] * 2)
+        result = sheaf.convert(self.path("set", "a"), self.path("to"), format="tfrecord", split="x=0.5,y=0.5",
+                               shard_size=2000)
+        self.assertEqual((result.samples, result.shards), (100, 50))
+        for make in (lambda **how: sheaf.pack(iter(rows), self.path("no"), **how),
+                     lambda **how: sheaf.convert(self.path("set", "a"), self.path("no"), format="tfrecord", **how)):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "the shard size is 0 bytes"):
+                make(split="x=0.5,y=0.5", shard_size=0)
+            self.assertFalse(os.path.exists(self.path("no")))
+
+    def test_a_data_set_with_repeated_keys_is_not_divided(self):
+        sheaf.pack(iter(self.rows()), self.path("set"))
+        for how in ("number", "drop"):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "convert with duplicate_keys first, and divide the result"):
+                sheaf.convert(self.path("set"), self.path("no"), format="tfrecord", split="x=0.5,y=0.5",
+                              duplicate_keys=how)
+
     def tree(self, keys, name):
         for key in keys:
             path = self.path(name, key + ".txt")
@@ -293,6 +315,12 @@ class OrderTest(RowsCase):
                 self.assertEqual(sorted(sample.key for sample in sheaf.Dataset(sets)), keys)
         result = sheaf.pack(iter(rows), self.path("set"), overwrite=True, duplicate_keys="drop")
         self.assertEqual((result.samples, result.skipped, result.duplicates), (3, 2, 2))
+        many = [{"__key__": "%d" % (i % 40), "txt": "%d" % i, "label": i % 2} for i in range(100)]
+        for how, sizes in (("number", [30, 70]), ("drop", [30, 10])):
+            sheaf.pack(iter(many), self.path("set"), overwrite=True, duplicate_keys=how, split="x=15/class,y=rest")
+            found = [sheaf.Dataset(self.path("set", name)) for name in "xy"]
+            self.assertEqual(list(map(len, found)), sizes)
+            self.assertEqual(collections.Counter(found[0].targets), {0: 15, 1: 15})
         with sheaf.Packer(self.path("own"), duplicate_keys="number") as packer:
             for row in rows:
                 packer.append(row["__key__"], {"txt": row["txt"].encode()})

@@ -8,6 +8,7 @@ import os
 import shutil
 
 import decoders
+import writers
 from jpegs import jpeg
 from support import (CONTAINERS, Case, image_tree, listing, make_tree, pack, sheaf, shards_of,
                      tree_of, write)
@@ -138,9 +139,55 @@ class Split(Case):
                          "--split", "a=0.5,b=0.5", *more, status=None)
             self.assert_error(done, said)
             self.assertFalse(os.path.exists(self.path("no")))
-        done = sheaf("convert", os.path.join(self.path("set"), shards_of(self.path("set"))[0]),
-                     self.path("no"), "--format", "webdataset", "--split", "a=0.5,b=0.5", status=1)
-        self.assert_error(done, "only a data set with a manifest")
+        one = os.path.join(self.path("set"), shards_of(self.path("set"))[0])
+        sheaf("view", self.path("set"), "-o", self.path("some.view"))
+        for source, more, said in (
+                (one, [], "only a data set with a manifest can be divided among splits: sheaf index"),
+                (self.path("some.view"), [], "a view cannot be divided among splits: convert it"),
+                (self.path("set"), ["--duplicate-keys", "drop"], "--split and --duplicate-keys"),
+                (self.path("set"), ["--duplicate-keys", "number"], "and divide the result")):
+            done = sheaf("convert", source, self.path("no"), "--format", "webdataset", "--split",
+                         "a=0.5,b=0.5", *more, status=None)
+            self.assert_error(done, said)
+            self.assertFalse(os.path.exists(self.path("no")))
+
+    def test_repeated_keys_are_resolved_before_the_division(self):
+        """The advice of the error leads to the division of all samples."""
+        for i in range(2):
+            write(self.path("w/%d.tar" % i), writers.tar([("%02d.txt" % (k % 15), b"%d" % i)
+                                                          for k in range(20)]))
+        sheaf("index", self.path("w"))
+        words = ("--format", "webdataset", "--split", "a=0.5,b=0.5")
+        done = sheaf("convert", self.path("w"), self.path("no"), *words, status=1)
+        self.assert_error(done, "record ", "--duplicate-keys")
+        for rule, counts in (("number", [20, 20]), ("drop", [8, 7])):
+            sheaf("convert", self.path("w"), self.path(rule), "--format", "tfrecord",
+                  "--duplicate-keys", rule)
+            sheaf("convert", self.path(rule), self.path("to-" + rule), *words)
+            self.assertEqual([len(listing(self.path("to-" + rule, s))) for s in "ab"], counts)
+
+    def test_a_field_becomes_the_label_before_the_division(self):
+        tree = {"%03d.%s" % (i, name): value for i in range(200)
+                for name, value in (("txt", b"x"), ("y", b"%d" % (i % 2)))}
+        pack(make_tree(self.path("flat"), tree), self.path("set"), "webdataset", "none")
+        sheaf("convert", self.path("set"), self.path("to"), "--format", "tfrecord", "--field-map",
+              "y=label", "--split", "train=30/class,val=rest")
+        for name, count in (("train", 30), ("val", 70)):
+            data_set = decoders.DataSet(self.path("to", name))
+            self.assertEqual(collections.Counter(s.labels[0] for s in data_set.samples()),
+                             {0: count, 1: count})
+        for i in (3, 4, 5):
+            tree["%03d.y" % i] = b"no number"
+        pack(make_tree(self.path("bad"), tree), self.path("worse"), "webdataset", "none")
+        words = ("convert", self.path("worse"), self.path("part"), "--format", "tfrecord",
+                 "--field-map", "y=label", "--split", "train=98/class,val=rest")
+        self.assert_error(sheaf(*words, status=1), "record ", "cannot become the label")
+        self.assertFalse(os.path.exists(self.path("part")))
+        done = sheaf(*words, "--on-corrupt", "skip")
+        self.assertIn(b"converted 197 samples", done.stdout)
+        found = {name: collections.Counter(s.labels[0] for s in decoders.DataSet(
+            self.path("part", name)).samples()) for name in ("train", "val")}
+        self.assertEqual(found, {"train": {0: 98, 1: 98}, "val": {0: 1}})
 
     def test_nonsense_is_refused(self):
         for spec in ("train", "train=", "train=2", "train=0.9,val=0.2", "train=x", "=0.5",
@@ -174,6 +221,19 @@ class Shards(Case):
                 self.assertLessEqual(max(counts) - min(counts), 1)
                 if 1000 <= size <= 210000:
                     self.assertLess(abs(max(counts) * 1000 - size) / size, 0.5)
+
+    def test_of_splits_of_a_data_set(self):
+        """Each split is cut by the requested size, or by that of 150 MB."""
+        pack(self.source, self.path("set"), "tfrecord", "none")
+        for size, shards in (((), 1), (("--shard-size", 2100), 50), (("--shard-size", 21000), 5),
+                             (("--shard-size", 400000), 1), (("--shuffle", "--shard-size", 7000), 15)):
+            with self.subTest(size=size):
+                sheaf("convert", self.path("set"), self.path("to"), "--format", "webdataset",
+                      "--split", "a=0.5,b=0.5", "--overwrite", *size)
+                for name in "ab":
+                    counts = [len(s) for s in decoders.DataSet(self.path("to", name)).shards()]
+                    self.assertEqual((len(counts), sum(counts)), (shards, 105))
+                    self.assertLessEqual(max(counts) - min(counts), 1)
 
     def test_count(self):
         for count in (1, 2, 7, 210):
