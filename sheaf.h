@@ -1189,7 +1189,8 @@ struct sheaf_edit_options {
      * number. */
     const char *labels;
     /* Default NULL. A source of files, as in sheaf_pack. Each file replaces the field of the sample
-     * that has the same key and suffix as the file. */
+     * that has the same key and suffix as the file. Files with the same content as the field are
+     * skipped. If no label and no file differs, the data set does not change. */
     const char *replace;
     /* Default FAIL. With SKIP, the call reports and leaves out keys and files that belong to no
      * sample. */

@@ -244,6 +244,7 @@ struct counting {
     struct edit *edit;
     struct tally removed, added;
     struct buf fields;          /* struct sheaf_field[] of a changed sample */
+    struct buf content;         /* content of a file that is compared with a field */
 };
 
 static bool is_same_label(const struct sheaf_sample *s, const struct plan_label *l)
@@ -292,6 +293,36 @@ static int check_files(struct edit *e, struct edit_change *c, const struct sheaf
     return SHEAF_OK;
 }
 
+/* Sets *differs to whether a file has other content than the field of the sample that it shall
+ * replace. Reads a file only if it has the size of the field. */
+static int compare_files_of(struct counting *n, const struct edit_change *c,
+                            const struct sheaf_sample *s, bool *differs, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *differs = false;
+    for (size_t i = 0; i < s->field_count && code == SHEAF_OK && !*differs; i++) {
+        const struct sheaf_field *field = &s->fields[i];
+        const struct catalog_file *f = edit_file_of(n->edit, c, field->name);
+
+        if (f == NULL || f->bytes != field->size) {
+            *differs = f != NULL;
+            continue;
+        }
+        n->content.size = 0;
+        n->content.limit = SIZE_MAX / 4;
+        code = buf_reserve(&n->content, field->size + 1, err);
+        if (code == SHEAF_OK) {
+            code = source_read(&n->edit->source, f, n->content.data, err);
+            if (code != SHEAF_OK)
+                err_prefix(err, "%s: ", catalog_shown(f));
+        }
+        *differs = code == SHEAF_OK && field->size != 0 &&
+                   memcmp(n->content.data, field->data, field->size) != 0;
+    }
+    return code;
+}
+
 /* Adds a changed sample to the counts that the data set will have after the edit. The counts depend
  * on the sizes of the sample's files, but not on their content. */
 static int count_added(struct counting *n, const struct edit_change *c,
@@ -323,17 +354,26 @@ static int count_one(struct counting *n, struct edit_change *c, const struct she
                      uint64_t *payload, struct sheaf_error *err)
 {
     struct edit *e = n->edit;
+    bool differs;
     int code = check_files(e, c, s);
 
+    if (code == SHEAF_OK)
+        code = compare_files_of(n, c, s, &differs, err);
+    if (code != SHEAF_OK)
+        return code;
     if (c->has_label && !c->is_deleted && is_same_label(s, edit_label_of(e, c)))
         c->has_label = false;
+    /* If the label changes, the files are kept, because a file `cls` of the caller must not
+     * contradict the new label. */
+    if (!differs && !c->has_label)
+        c->file_count = 0;
     if (!c->is_deleted && !c->has_label && c->file_count == 0)
         return SHEAF_OK;        /* nothing changes */
     code = tally_add(&n->removed, s, err);
     for (size_t i = 0; i < s->field_count; i++)
         *payload -= s->fields[i].size;
     e->relabelled += c->has_label;
-    e->replaced += c->file_count != 0;
+    e->replaced += differs;
     if (c->is_deleted) {
         tally_forget_key(&e->fields, s->key);
         e->deleted[e->deleted_count++] = c->number;
@@ -348,12 +388,14 @@ static int count_some(struct counting *n, size_t first, size_t end, uint64_t *pa
                       struct sheaf_error *err)
 {
     struct edit *e = n->edit;
-    const struct sheaf_read_options reading = reading_of(e);
+    struct sheaf_read_options reading = reading_of(e);
     const struct sheaf_sample *samples;
     uint64_t numbers[NUMBERS_ONCE];
     struct sheaf_kept *kept;
     int code;
 
+    if (e->has_source)          /* leaves room for a file that is compared with a field */
+        reading.memory_bytes -= reading.memory_bytes / 4;
     for (size_t i = first; i < end; i++)
         numbers[i - first] = e->changes[i].number;
     code = sheaf_dataset_read(e->dataset, numbers, end - first, &reading, &samples, &kept, err);
@@ -512,6 +554,7 @@ int edit_find_changes(struct edit *e, struct sheaf_error *err)
     tally_clear(&n.removed);
     tally_clear(&n.added);
     buf_free(&n.fields);
+    buf_free(&n.content);
     return code;
 }
 

@@ -48,6 +48,13 @@ static void cmd_edit_print_result(const struct sheaf_edit_result *r,
         printf("%sremoved what edits have replaced\n", would);
         return;
     }
+    if (!r->is_done && r->shards_written + r->shards_kept == 0) {
+        printf("nothing to change%s; %" PRIu64 " sample%s in %" PRIu64 " shard%s\n",
+               o->delete_keys == NULL && r->unknown == 0
+                   ? ": the samples have these labels and files already" : "",
+               r->samples, plural(r->samples), r->shards, plural(r->shards));
+        return;
+    }
     if (r->is_done)
         printf("this edit was made before: ");
     printf("%sdeleted %" PRIu64 " sample%s, relabelled %" PRIu64 ", replaced files of %" PRIu64
@@ -107,7 +114,7 @@ static int cmd_edit(const struct command *command, int argc, char **argv)
                          "*.jsonl, *.lst" },
             { "replace", OPTION_TEXT, "SRC", .text = &o.replace, .standard = "",
               .meaning = "put each file of this directory, prefix, list or archive in the place "
-                         "of the field with its key and suffix" },
+                         "of the field with its key and suffix, if the content differs" },
             { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN(o.on_unknown),
               .choices = on_error_choices,
               .meaning = "at keys and files of no sample: fail before anything is written, or skip "

@@ -245,8 +245,53 @@ class Edit(Case):
         # an edit that changes nothing writes nothing
         before = tree_of(train)
         write(list_, json.dumps({"path": key + ".bin", "class": new}).encode() + b"\n\n")
-        self.assertIn(b"0 of ", sheaf("edit", train, "--labels", list_).stdout)
+        self.assertRegex(sheaf("edit", train, "--labels", list_).stdout,
+                         b"^nothing to change: the samples have these labels and files already; ")
         self.assertEqual(tree_of(train), before)
+
+    def test_files_that_do_not_differ(self):
+        """They are skipped, from a directory and from an archive. If no file differs, nothing changes."""
+        values = self.path("values.jsonl")
+        write(values, b'{"key": "cat/a00", "value": "a caption"}\n')
+        archive = self.path("same.tar")
+        subprocess.run(["tar", "-cf", archive, "-C", self.source, "cat", "dog"], check=True)
+        other = dict(self.files)
+        other["dog/a03.bin"] = flip(other["dog/a03.bin"], 1000)        # the size is the same
+        changed = make_tree(self.path("changed"), other)
+        for container in CONTAINERS:
+            for source in (self.source, archive):
+                with self.subTest(container=container, source=source):
+                    self.pack(container=container, codec="zstd")
+                    sheaf("column", "add", self.dest, "--name", "cap", "--from", values)
+                    before = tree_of(self.dest)
+                    self.assertEqual(self.edit("--replace", source, "--purge").stdout,
+                                     b"nothing to change: the samples have these labels and files "
+                                     b"already; 24 samples in 6 shards\n")
+                    found = self.result("--replace", source, "--dry-run")
+                    self.assertEqual((found["replaced"], found["shards_written"]), (0, 0))
+                    self.assertEqual(tree_of(self.dest), before)
+                    sheaf("verify", self.dest, "--columns", "cap")
+            touched = self.shard_of("dog/a03")
+            found = self.result("--replace", changed)
+            self.assertEqual((found["replaced"], found["shards_written"]), (1, 1))
+            self.assertEqual(set(manifest_of(self.dest)["edited"][0]["shards"]), touched)
+            self.check(other)
+
+    def test_file_cls_that_does_not_differ(self):
+        """It still contradicts another label for its sample, in a list."""
+        own = make_tree(self.path("own"), {"x/0.txt": b"0", "x/0.cls": b"0", "x/1.txt": b"1",
+                                           "x/1.cls": b"0"})
+        list_ = self.path("labels.csv")
+        write(list_, b"key,label\nx/0,7\n")
+        lines = self.path("own.lst")
+        write(lines, b"".join(b"%d\t3\tx/%s\n" % (i, name) for i, name in enumerate(
+            [b"0.txt", b"0.cls", b"1.txt", b"1.cls"])))
+        pack(lines, self.dest, "webdataset", "none", "--root", own)
+        before = tree_of(self.dest)
+        self.assert_error(self.edit("--labels", list_, "--replace", own, status=2),
+                          "the labels differ from the field cls")
+        self.assertEqual(tree_of(self.dest), before)
+        self.assertEqual(self.result("--replace", own)["replaced"], 0)
 
     def test_jpegs_are_checked(self):
         sources = make_tree(self.path("photos"), {"a/%d.jpg" % i: jpeg(20, 20, seed=i)
