@@ -53,7 +53,10 @@ static void cmd_commit_say_fields(const char *url)
         return;
     sheaf_plan_get_info(plan, &info, sizeof(info));
     splits = splits_of(plan, info.shards);
-    fields_say_packed(info.dest, splits);
+    if (strcmp(info.source, "column") == 0)
+        fields_say_column(info.dest);
+    else
+        fields_say_packed(info.dest, splits);
     free(splits);
     sheaf_plan_free(plan);
 }

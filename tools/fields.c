@@ -164,7 +164,40 @@ void classes_json(const struct sheaf_dataset *dataset)
 
 /* ---- After packing --------------------------------------------------------------------------- */
 
-static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
+/* Returns the key of the sample for which a column has a record, in memory that the caller frees.
+ * `directory` is a data set of the column, such as "set/columns/cap/1". The key of the record,
+ * `record`, begins with the number of the sample in the base, "set". Returns NULL if the sample
+ * cannot be read. */
+static char *key_in_base(const char *directory, const char *record)
+{
+    const uint64_t number = strtoull(record, NULL, 10);
+    const struct sheaf_sample *samples;
+    struct sheaf_dataset *base;
+    struct sheaf_kept *kept;
+    struct sheaf_error ignored;
+    char *url = strdup(directory), *key = NULL;
+    const char *opened = url;
+
+    for (int i = 0; i < 3 && url != NULL; i++) {
+        char *slash = strrchr(url, '/');
+
+        if (slash != NULL)
+            *slash = '\0';
+    }
+    if (url != NULL && sheaf_dataset_open(&opened, 1, &base, &ignored) == SHEAF_OK) {
+        if (sheaf_dataset_read(base, &number, 1, NULL, &samples, &kept, &ignored) == SHEAF_OK) {
+            key = strdup(samples[0].key);
+            sheaf_kept_free(kept);
+        }
+        sheaf_dataset_free(base);
+    }
+    free(url);
+    return key;
+}
+
+/* `column` is NULL, or the directory of the data set if it belongs to a column. */
+static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
+                       const char *column)
 {
     char text[SIZE_TEXT_ROOM];
 
@@ -180,16 +213,21 @@ static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_d
     for (size_t i = 0; i < info->field_count; i++) {
         const struct sheaf_field_info field = field_at(dataset, i);
         const uint64_t lacking = info->samples - field.samples;
+        char *key = NULL;
 
-        if (few_lack(field.samples, info->samples))
-            say(FEW_LACK_TEXT, lacking, plural(lacking), field.name,
-                field.lacking == NULL ? "?" : field.lacking);
+        if (!few_lack(field.samples, info->samples))
+            continue;
+        if (column != NULL && field.lacking != NULL)
+            key = key_in_base(column, field.lacking);
+        say(FEW_LACK_TEXT, lacking, plural(lacking), field.name,
+            key != NULL ? key : field.lacking == NULL ? "?" : field.lacking);
+        free(key);
     }
 }
 
 /* Prints the summary of one data set that was just packed. If the data set cannot be opened, prints
  * nothing, because packing has succeeded anyway. */
-static void say_one(const char *directory, const char *name)
+static void say_one(const char *directory, const char *name, bool is_column)
 {
     struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
@@ -204,7 +242,7 @@ static void say_one(const char *directory, const char *name)
     if (info.counts_fields && info.samples != 0) {
         if (name[0] != '\0')
             printf("%s: ", shown(name));
-        fields_say(dataset, &info);
+        fields_say(dataset, &info, is_column ? directory : NULL);
     }
     samples = class_samples(dataset, &info);
     if (samples != NULL) {
@@ -223,14 +261,19 @@ void fields_say_packed(const char *dest, const char *split)
     const size_t size = strlen(dest);
 
     if (split == NULL)
-        say_one(dest, "");
+        say_one(dest, "", false);
     while (rest != NULL && (name = strsep(&rest, ",")) != NULL) {
         name[strcspn(name, "=")] = '\0';
         if (asprintf(&directory, "%s%s%s", dest, size != 0 && dest[size - 1] == '/' ? "" : "/",
                      name) < 0)
             break;
-        say_one(directory, name);
+        say_one(directory, name, false);
         free(directory);
     }
     free(names);
+}
+
+void fields_say_column(const char *directory)
+{
+    say_one(directory, "", true);
 }

@@ -164,6 +164,18 @@ class ColumnParts(Shared):
         self.check_equal()
         self.check_counts()
 
+    def test_a_sample_without_a_value_is_named(self):
+        """By its key in the data set, not by the key of its record in the column."""
+        source, lacking = self.path("few.jsonl"), sorted(map(key_of, (7, 1001, 20000)))
+        write(source, "".join(json.dumps({"key": key_of(i), "value": "v"}) + "\n" for i in range(
+            COUNT) if key_of(i) not in lacking).encode())
+        self.plan(source=source)
+        self.part(0, 1)
+        said = sheaf("commit", self.stored).stderr.decode()
+        first = next(key for key in support.listing(self.dest, "--no-shuffle")
+                     if key.split("\t")[0] in lacking).split("\t")[0]
+        self.assertIn("3 samples without a field txt; the first: %s\n" % first, said)
+
     def test_killed_parts(self):
         self.plan()
         at, killed = 30, True
