@@ -1615,7 +1615,8 @@ struct sheaf_column_options {
     int only_missing;
     int resume;                     /* 0; 1 keeps the shards of an interrupted run */
     /* Default FAIL. Says what to do with a value if no sample of the data set has its key. FAIL:
-     * return SHEAF_ERR_NOT_FOUND. SKIP: leave out, report and count the value. */
+     * return SHEAF_ERR_NOT_FOUND. SKIP: leave out and count the value, and report each line with
+     * such values once. */
     enum sheaf_on_error on_unknown;
     /* Default FAIL. Says what to do with a second value for one field of one sample. FAIL: return
      * SHEAF_ERR_EXISTS. SKIP: leave out, report and count the second value. */

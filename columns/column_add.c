@@ -54,6 +54,7 @@ struct add {
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
+    uint64_t unknown_line;      /* line of the last value that was reported with such a key */
 };
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
@@ -174,7 +175,8 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
 }
 
 /* Counts a value whose key does not occur in the base data set. If the option `on_unknown` says
- * that such values are skipped, reports the value. Otherwise keeps the error for the first such
+ * that such values are skipped, reports the value. If a line has several values, reports it only
+ * once; its values follow each other, because they have the same key. Otherwise keeps the error for the first such
  * value in a->unknown. */
 static void leave_unknown(struct add *a, const struct value *v)
 {
@@ -183,7 +185,9 @@ static void leave_unknown(struct add *a, const struct value *v)
     a->left_out.unknown++;
     err_set(&why, SHEAF_ERR_NOT_FOUND, "the data set has no sample with the key %.400s", v->key);
     if (a->options.on_unknown == SHEAF_SKIP) {
-        column_add_report(a, v, &why);
+        if (v->is_file || v->line != a->unknown_line)
+            column_add_report(a, v, &why);
+        a->unknown_line = v->line;
     } else if (a->unknown.code == SHEAF_OK) {
         (void)at_value(a, v, why.code, &why);
         a->unknown = why;

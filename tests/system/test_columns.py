@@ -294,6 +294,22 @@ class Columns(Case):
                       done.stderr)
         self.check(self.samples("--columns", "cap"))
 
+    def test_unknown_keys_are_named_once(self):
+        """Each line is named once, whatever its number of fields. The number of values is printed in addition."""
+        self.pack()
+        lines = [json.dumps({"key": key, "value": "v", "score": 1, "tags": ["a"]})
+                 for key in (self.keys[0], "c9/none", "c9/no", "c9/none")]
+        table = [",".join(("key", "one", "two"))] + ["%s,1,2" % key for key in ("c9/no", "c9/none")]
+        for name, text, numbers, count in (("two.jsonl", lines, (2, 3, 4), 9),
+                                           ("two.csv", table, (2, 3), 4)):
+            path = self.path(name)
+            write(path, "\n".join(text).encode())
+            said = self.add("cap-" + name[-3:].strip("."), path, "--unknown-keys",
+                            "skip").stderr.decode()
+            self.assertEqual(sorted(line.split(": ")[3] for line in said.splitlines()
+                                    if ": skipped: " in line), ["line %d" % n for n in numbers])
+            self.assertIn("%d values were left out" % count, said)
+
     def test_refusals(self):
         self.pack()
         self.add()
