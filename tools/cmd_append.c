@@ -53,7 +53,8 @@ static void say_nothing_new(const struct sheaf_pack_result *result, uint64_t kno
     const uint64_t others = result->skipped - known;
 
     if (others == 0)
-        say("nothing to append: the data set has all of these keys already");
+        say("nothing to append: the data set has all of these keys already (%" PRIu64 " file%s)",
+            known, plural(known));
     else
         say("nothing was appended: the data set has %" PRIu64 " file%s already, and %" PRIu64
             " bad file%s skipped", known, plural(known), others,

@@ -498,7 +498,8 @@ class Append(Case):
         for more in ((), ("--dry-run",), ("--resume",), ("--overwrite",)):
             done = self.append("--on-error", "skip", *more, source=self.old)
             self.assertEqual((done.stdout, done.stderr.decode()), (
-                b"", "sheaf: nothing to append: the data set has all of these keys already\n"))
+                b"", "sheaf: nothing to append: the data set has all of these keys already "
+                "(12 files)\n"))
             self.assertEqual(tree_of(self.dest), before)
         self.assert_error(self.append("--dry-run", source=self.old, status=1), "this key already")
 
