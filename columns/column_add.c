@@ -176,8 +176,8 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
 
 /* Counts a value whose key does not occur in the base data set. If the option `on_unknown` says
  * that such values are skipped, reports the value. If a line has several values, reports it only
- * once; its values follow each other, because they have the same key. Otherwise keeps the error for the first such
- * value in a->unknown. */
+ * once; its values follow each other, because they have the same key. Otherwise keeps the error for
+ * the first such value in a->unknown. */
 static void leave_unknown(struct add *a, const struct value *v)
 {
     struct sheaf_error why;
