@@ -42,6 +42,58 @@ static int view_columns_open_column(const struct sheaf_dataset *source, const st
     return code;
 }
 
+/* ---- A column that does not exist ------------------------------------------------------------ */
+
+#define NAMED_MOST 10u          /* columns that an error names */
+
+/* The names of the columns of a data set, for an error message. */
+struct column_hints {
+    const struct sheaf_dataset *source;
+    struct buf text;
+    size_t count;               /* columns that can be opened */
+};
+
+/* Adds the name of a column that can be opened. */
+static int view_columns_take_hint(void *context, const char *name, struct sheaf_error *err)
+{
+    struct column_hints *h = context;
+    struct column_set set = { .layers = NULL };
+    struct sheaf_error ignored;
+
+    if (column_set_open(h->source, name, &set, &ignored) != SHEAF_OK)
+        return SHEAF_OK;
+    column_set_close(&set);
+    if (h->count++ >= NAMED_MOST)
+        return SHEAF_OK;
+    return buf_printf(&h->text, err, "%s%s", h->count == 1 ? "" : ", ", name);
+}
+
+/* Completes the error for a column that the data set does not have: adds the names of the columns
+ * that it has. */
+static void view_columns_name_others(const struct sheaf_dataset *source,
+                                     const struct view_column *condition, struct sheaf_error *err)
+{
+    struct column_hints h = { .source = source, .text = BUF_INIT(SIZE_MAX / 4) };
+    char *name = strndup(condition->field, condition->name_size);
+    char date[MANIFEST_DATE_BYTES] = "";
+    struct sheaf_error ignored;
+
+    err_append(err, ", which the condition on %s needs: ", condition->field);
+    if (name != NULL && column_find_drop(source, name, date, &ignored) == SHEAF_OK &&
+        date[0] != '\0')
+        err_append(err, "add the column again, or make the view without this condition");
+    else if (column_names_list(source, view_columns_take_hint, &h, &ignored) != SHEAF_OK)
+        err_append(err, "make the view without this condition");    /* not every store has lists */
+    else if (h.count == 0)
+        err_append(err, "the data set has no columns");
+    else
+        err_append(err, "the data set has the column%s %.*s%s", plural(h.count),
+                   (int)h.text.size, (const char *)h.text.data,
+                   h.count > NAMED_MOST ? " and more" : "");
+    buf_free(&h.text);
+    free(name);
+}
+
 /* ---- Identity -------------------------------------------------------------------------------- */
 
 static int view_columns_do_identify(const struct choice *c, const struct view_column *condition,
@@ -54,8 +106,7 @@ static int view_columns_do_identify(const struct choice *c, const struct view_co
 
         code = view_columns_open_column(dataset_source_at(c->dataset, s), condition, &set, err);
         if (code == SHEAF_ERR_NOT_FOUND && err != NULL)
-            err_append(err, ", which the condition on %s needs: add the column again, or make the "
-                       "view without this condition", condition->field);
+            view_columns_name_others(dataset_source_at(c->dataset, s), condition, err);
         for (size_t i = 0; i < set.count && code == SHEAF_OK; i++)
             code = buf_printf(text, err, "%s%s", text->size == 0 ? "" : ",",
                               set.layers[i].dataset->manifest.fingerprint);

@@ -219,7 +219,7 @@ class Columns(Case):
         # Another column of that name is another view.
         sheaf("column", "drop", self.dest, "q-1")
         self.assert_error(sheaf("cat", view, "--list", status=1), "%s: has no column q-1, which the "
-                          "condition on q-1.score needs" % self.dest)
+                          "condition on q-1.score needs: the data set has no columns" % self.dest)
         self.add("q-1", self.scores(self.path("scores.csv"), lambda i: 5 if i < 30 else 0))
         sheaf("view", self.dest, "-o", view, "--overwrite", "--where", "q-1.score<1")
         self.assertEqual(self.chosen(view), self.keys[30:])
@@ -239,7 +239,8 @@ class Columns(Case):
         self.assertEqual(self.chosen(self.path("good.view")), self.keys[20:])
         self.add("words")
         for words, said in ((("words.txt>1",), "which is not a number"),
-                            (("none.score>1",), "has no column none"),
+                            (("none.score>1",), "%s: has no column none, which the condition on none.score "
+                             "needs: the data set has the columns q, words;" % self.dest),
                             (("q.other>1",), "no sample fulfils"),
                             (("q.score>1x",), "is not a condition"),
                             (("q.score=1",), "is not a condition")):
