@@ -33,7 +33,8 @@ struct edit_wanted {
      * edit.labels. edit_number_labels() replaces it by the index in the array edit.plan.labels. */
     uint32_t label;
     size_t file, file_count;    /* range of edit.files: the files that replace fields */
-    const char *where;          /* the list, for messages */
+    const char *where;          /* the list, for messages, */
+    uint64_t line;              /* and the line, if has_label is set */
 };
 
 /* A sample that changes. */

@@ -30,6 +30,22 @@ static struct sheaf_read_options reading_of(const struct edit *e)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
+/* Adds to the error the first line of the list whose label is not a class of the data set. */
+static void edit_change_name_line(const struct edit *e, struct sheaf_error *err)
+{
+    for (size_t i = 0; i < e->wanted_count; i++) {
+        const struct edit_wanted *w = &e->wanted[i];
+        const struct catalog_label *l = &e->labels.labels[w->label];
+
+        if (!w->has_label || l->class_name != NULL ||
+            plan_label_is_class(l, e->manifest->label_base, e->plan.class_count))
+            continue;
+        err_prefix(err, "%s: line %llu: \"%.200s\": ", w->where, (unsigned long long)w->line,
+                   w->key);
+        return;
+    }
+}
+
 /* Sets the number of each class that the caller has named as a new label. An existing class keeps
  * its number in the data set. A new class gets the next free number. */
 static int edit_change_number_labels(struct edit *e, struct sheaf_error *err)
@@ -49,6 +65,8 @@ static int edit_change_number_labels(struct edit *e, struct sheaf_error *err)
         if (e->wanted[i].has_label)
             used[e->wanted[i].label] = true;
     code = plan_rank_labels(&e->plan, &e->labels, used, m->label_base, &grow, NULL, &renamed, err);
+    if (code == SHEAF_ERR_UNSUPPORTED && m->class_count != 0)
+        edit_change_name_line(e, err);
     for (size_t i = 0; i < e->wanted_count && code == SHEAF_OK; i++)
         if (e->wanted[i].has_label)
             e->wanted[i].label = renamed[e->wanted[i].label];

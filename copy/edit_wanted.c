@@ -129,6 +129,7 @@ static int edit_wanted_take_label(struct edit *e, struct scan *scan, const struc
     if (code != SHEAF_OK)
         return code;
     w->has_label = true;
+    w->line = line;
     w->label = label;
     hash_add(&e->sum, w->key, strlen(w->key) + 1);
     hash_add(&e->sum, entry->class_name == NULL ? "" : entry->class_name,

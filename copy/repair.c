@@ -128,6 +128,42 @@ static int repair_claimed(struct repair *r, struct sheaf_error *err)
     return code;
 }
 
+/* Makes the damaged tables of keys again from the keys in the shards, if all other files are sound
+ * now. */
+static int repair_remake_keys(struct repair *r, struct sheaf_error *err)
+{
+    struct sheaf_verify_options options;
+    struct sheaf_verify_result result;
+    struct sheaf_error found;
+    size_t lost = 0, others = 0;
+    int made, code = SHEAF_OK;
+
+    for (size_t i = 0; i < r->file_count; i++) {
+        const struct repair_file *f = &r->files[i];
+
+        lost += f->damage != NULL && !f->is_repaired && f->kind == REPAIR_KEYS;
+        others += f->damage != NULL && !f->is_repaired && f->kind != REPAIR_KEYS;
+    }
+    if (lost == 0)
+        return SHEAF_OK;
+    sheaf_verify_options_init(&options, sizeof(options));
+    options.memory_bytes = r->options.memory_bytes;
+    options.interrupt = r->options.interrupt;
+    made = others == 0 ? sheaf_index_keys(r->directory, &options, &result, &found)
+         : err_set(&found, SHEAF_ERR_UNSUPPORTED, "is made from the keys in the shards, but other "
+                   "files of the data set are damaged: repair them first");
+    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
+        struct repair_file *f = &r->files[i];
+
+        if (f->kind != REPAIR_KEYS || f->damage == NULL || f->is_repaired)
+            continue;
+        f->is_repaired = made == SHEAF_OK;
+        if (made != SHEAF_OK)
+            code = repair_fail(f, made, &found, err);
+    }
+    return code;
+}
+
 static void repair_tell(sheaf_report_fn *call, const struct repair *r, const struct repair_file *f,
                         int code, const char *text, const char *more)
 {
@@ -192,6 +228,8 @@ static int repair_run(struct repair *r, struct sheaf_error *err)
             code = repair_claimed(r, err);
     }
     output_close(&r->output);
+    if (code == SHEAF_OK && !r->options.dry_run)
+        code = repair_remake_keys(r, err);
     return code == SHEAF_OK ? tell_all(r, err) : code;
 }
 

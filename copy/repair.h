@@ -20,7 +20,7 @@
 enum repair_kind {
     REPAIR_SHARD, REPAIR_NAMES,         /* a shard, and its .lst */
     REPAIR_SIDE,                        /* another reader's file of a shard */
-    REPAIR_INDEX,                       /* the index of a part */
+    REPAIR_INDEX, REPAIR_KEYS,          /* the index and the table of keys of a part */
     REPAIR_OTHER
 };
 
@@ -60,10 +60,14 @@ struct repair {
  * these files count as damaged, and no other file is examined. (repair_check.c) */
 int repair_check(struct repair *repair, struct sheaf_error *err);
 struct repair_file *repair_find(const struct repair *repair, const char *name);
-/* Checks the index file `name`, which has the index sections of some shards. Returns
- * SHEAF_ERR_CORRUPT if the sections do not match the manifest. */
-int repair_check_index(const struct sheaf_dataset *dataset, const char *name,
-                       struct sheaf_error *err);
+/* Checks the file `name`, which is an index or a table of keys, as `kind` says. Other kinds are not
+ * checked. Returns SHEAF_ERR_CORRUPT if an index does not match the manifest, the codes of
+ * key_file_check for a table of keys, and SHEAF_END if the data set need not have the file. */
+int repair_check_table(const struct sheaf_dataset *dataset, enum repair_kind kind,
+                       const char *name, struct sheaf_error *err);
+/* Compares the files beside repaired shards with the shards. Records an error for each file that is
+ * still damaged. */
+int repair_check_again(struct repair *repair, struct sheaf_error *err);
 void repair_files_free(struct repair *repair);
 
 /* Records in `file` why the file could not be repaired. Returns `code` if this error must end the

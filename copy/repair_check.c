@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the damaged files of a data set. Shards are checked by their hashes in the manifest, index
- * files by the checksums of their sections, and other files by their sizes. */
+ * files by the checksums of their sections, tables of keys by their checksums, and the files beside
+ * a shard are compared with the shard, as sheaf_verify does. Other files are checked by their
+ * sizes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #include "formats/manifest_files.h"
 #include "publish/several.h"
 #include "reader/dataset/sections.h"
+#include "reader/lookup/key_file.h"
+#include "reader/verify/verify_sides.h"
 #include "store/store.h"
 
 /* ---- The files ------------------------------------------------------------------------------- */
@@ -35,9 +39,14 @@ static bool repair_check_ends_in(const char *name, const char *end)
 static enum repair_kind repair_check_kind_of(const struct repair *r, const char *name,
                                              bool may_lack)
 {
-    for (size_t i = 0; may_lack && i < r->dataset->part_count; i++)
-        if (strcmp(strrchr(r->dataset->parts[i].index_url, '/') + 1, name) == 0)
+    for (size_t i = 0; may_lack && i < r->dataset->part_count; i++) {
+        const struct dataset_part *part = &r->dataset->parts[i];
+
+        if (strcmp(strrchr(part->index_url, '/') + 1, name) == 0)
             return REPAIR_INDEX;
+        if (strcmp(strrchr(part->keys_url, '/') + 1, name) == 0)
+            return REPAIR_KEYS;
+    }
     return REPAIR_OTHER;
 }
 
@@ -206,7 +215,8 @@ static int repair_check_file(void *context, const char *name, const struct store
     return code;
 }
 
-int repair_check_index(const struct sheaf_dataset *d, const char *name, struct sheaf_error *err)
+static int repair_check_index(const struct sheaf_dataset *d, const char *name,
+                              struct sheaf_error *err)
 {
     struct sections sections = { .dataset = d };
     const char *index = NULL;
@@ -239,19 +249,123 @@ int repair_check_index(const struct sheaf_dataset *d, const char *name, struct s
     return code;
 }
 
-/* Checks an index file. A missing index counts as damaged even if there is no copy, because readers
- * need the index. */
-static int repair_check_check_index(const struct repair *r, struct repair_file *f,
+int repair_check_table(const struct sheaf_dataset *d, enum repair_kind kind, const char *name,
+                       struct sheaf_error *err)
+{
+    if (kind == REPAIR_INDEX)
+        return repair_check_index(d, name, err);
+    for (size_t i = 0; kind == REPAIR_KEYS && i < d->part_count; i++)
+        if (strcmp(strrchr(d->parts[i].keys_url, '/') + 1, name) == 0)
+            return key_file_check(d, i, NULL, err);
+    return SHEAF_OK;
+}
+
+/* Checks an index or a table of keys. A missing index counts as damaged even if there is no copy,
+ * because readers need the index. A missing table of keys counts as damaged if the data set was
+ * packed with it, or if the copy has it. */
+static int repair_check_check_table(const struct repair *r, struct repair_file *f,
                                     struct sheaf_error *err)
 {
-    const int code = repair_check_index(r->dataset, f->name, err);
+    const int code = repair_check_table(r->dataset, f->kind, f->name, err);
 
-    if (code == SHEAF_ERR_NOT_FOUND)
+    if (code == SHEAF_ERR_NOT_FOUND ||
+        (code == SHEAF_END && f->kind == REPAIR_KEYS && r->copy != NULL &&
+         repair_check_table(r->copy, f->kind, f->name, NULL) == SHEAF_OK))
         f->damage = "is missing";
     else if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED ||
-             code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_ARGUMENT)
+             code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_ARGUMENT ||
+             code == SHEAF_ERR_UNSUPPORTED)
         f->damage = "has other bytes than those that were packed";
     return f->damage != NULL || code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* ---- Files beside the shards ----------------------------------------------------------------- */
+
+/* The files beside one shard, which are compared with it. */
+struct comparing_sides {
+    struct repair *repair;
+    bool again;                 /* whether the repair has replaced files */
+    int code;                   /* of repair_fail */
+    struct sheaf_error *err;
+};
+
+/* Implements peer_index_tell_fn. */
+static void repair_check_tell_side(void *context, const char *url, const char *fault)
+{
+    struct comparing_sides *c = context;
+    struct repair_file *f = repair_find(c->repair, strrchr(url, '/') + 1);
+    struct sheaf_error found;
+
+    if (f == NULL || (f->damage != NULL && !f->is_repaired))
+        return;
+    if (!c->again) {
+        f->damage = "does not match its shard";
+        return;
+    }
+    err_set(&found, SHEAF_ERR_CORRUPT, f->is_repaired ? "is damaged in the copy, too: %s"
+            : "does not match its shard, which is repaired now; repair it again: %s", fault);
+    if (f->damage == NULL)
+        c->repair->result.damaged++;
+    f->damage = "does not match its shard";
+    f->is_repaired = false;
+    c->code = repair_fail(f, found.code, &found, c->err);
+}
+
+static int compare_sides(struct repair *r, const char *name, bool again, struct sheaf_error *err)
+{
+    struct comparing_sides c = { .repair = r, .again = again, .code = SHEAF_OK, .err = err };
+    const struct repair_file *f = repair_find(r, name);
+    const int code = verify_sides(r->dataset, (uint32_t)f->shard, r->options.interrupt,
+                                  repair_check_tell_side, &c, err);
+
+    return code != SHEAF_OK ? code : c.code;
+}
+
+static int repair_check_sides_of(void *context, const char *name, const struct store_seen *listed,
+                              struct sheaf_error *err)
+{
+    (void)listed;
+    return compare_sides(context, name, false, err);
+}
+
+int repair_check_again(struct repair *r, struct sheaf_error *err)
+{
+    bool *repaired = calloc(r->manifest->shard_count + 1, sizeof(repaired[0]));
+    int code = repaired == NULL ? err_memory(err, r->manifest->shard_count) : SHEAF_OK;
+
+    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++)
+        if (r->files[i].shard != REPAIR_NO_SHARD && r->files[i].is_repaired)
+            repaired[r->files[i].shard] = true;
+    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
+        const struct repair_file *f = &r->files[i];
+
+        if (f->kind != REPAIR_SHARD || !repaired[f->shard] ||
+            (f->damage != NULL && !f->is_repaired))
+            continue;
+        code = watch_check(&r->watch, err);
+        if (code == SHEAF_OK)
+            code = compare_sides(r, f->name, true, err);
+    }
+    free(repaired);
+    return code;
+}
+
+/* Compares the files beside each intact shard with the shard. */
+static int repair_check_all_sides(struct repair *r, struct sheaf_error *err)
+{
+    struct several several;
+    int code = several_open(&several, r->directory, repair_check_sides_of, r, err);
+
+    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
+        const struct repair_file *f = &r->files[i];
+
+        if (f->kind != REPAIR_SHARD || f->damage != NULL)
+            continue;
+        code = watch_check(&r->watch, err);
+        if (code == SHEAF_OK)
+            code = several_add(&several, f->name, NULL, err);
+    }
+    return several_close(&several, code, err);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -274,14 +388,16 @@ static int repair_check_all(struct repair *r, struct sheaf_error *err)
 
         code = watch_check(&r->watch, err);
         if (code == SHEAF_OK)
-            code = f->kind == REPAIR_INDEX ? repair_check_check_index(r, f, err)
-                                           : several_add(&several, f->name, NULL, err);
+            code = f->kind == REPAIR_INDEX || f->kind == REPAIR_KEYS
+                       ? repair_check_check_table(r, f, err)
+                       : several_add(&several, f->name, NULL, err);
         r->progress.done_count++;
         r->progress.done_bytes += repair_check_bytes_of(r, f);
         watch_show(&r->watch, &r->progress);
     }
     r->result.files = r->file_count;
-    return several_close(&several, code, err);
+    code = several_close(&several, code, err);
+    return code == SHEAF_OK ? repair_check_all_sides(r, err) : code;
 }
 
 /* Marks the files that the caller has named as damaged. The caller may name a file by its name,

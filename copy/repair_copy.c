@@ -95,7 +95,7 @@ static int copy_one(void *context, const char *name, const struct store_seen *li
     struct repair_file *f = repair_find(r, name);
     struct file_copy copied = { .repair = r, .file = f };
     struct sheaf_error found;
-    int code = f->kind != REPAIR_INDEX ? SHEAF_OK : repair_check_index(r->copy, name, &found);
+    int code = repair_check_table(r->copy, f->kind, name, &found);
 
     (void)listed;
     code = code == SHEAF_END ? SHEAF_OK : code;
@@ -120,5 +120,6 @@ int repair_from_copy(struct repair *r, struct sheaf_error *err)
         r->progress.done_count++;
         watch_show(&r->watch, &r->progress);
     }
-    return several_close(&several, code, err);
+    code = several_close(&several, code, err);
+    return code == SHEAF_OK ? repair_check_again(r, err) : code;
 }

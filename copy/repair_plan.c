@@ -406,10 +406,10 @@ static int repair_plan_find_shards(struct repair *r, bool *damaged, struct sheaf
 
         if (f->damage == NULL)
             continue;
-        if (f->shard != REPAIR_NO_SHARD) {
+        if (f->shard != REPAIR_NO_SHARD)
             damaged[f->shard] = true;
-            continue;
-        }
+        if (f->shard != REPAIR_NO_SHARD || f->kind == REPAIR_KEYS)
+            continue;           /* repair.c makes tables of keys */
         err_set(&found, SHEAF_ERR_UNSUPPORTED, "belongs to the whole data set: only a copy of the "
                 "data set can repair it");
         code = repair_fail(f, found.code, &found, err);
@@ -532,14 +532,18 @@ static int repair_part(struct repair *r, size_t part, bool *damaged, struct shea
 
 int repair_from_files(struct repair *r, struct sheaf_error *err)
 {
-    bool *damaged = calloc(r->manifest->shard_count + 1, sizeof(damaged[0]));
+    bool *damaged = calloc(r->manifest->shard_count + 1, sizeof(damaged[0])), is_any = false;
     int code = damaged == NULL ? err_memory(err, r->manifest->shard_count)
-                               : in_place_check_packed(r->dataset, r->directory, err);
+                               : SHEAF_OK;
 
     if (code == SHEAF_OK)
         code = repair_plan_find_shards(r, damaged, err);
+    for (size_t i = 0; i < r->manifest->shard_count && !is_any; i++)
+        is_any = damaged[i];
+    if (code == SHEAF_OK && is_any)
+        code = in_place_check_packed(r->dataset, r->directory, err);
     for (size_t part = 0; part <= r->manifest->growth_count && code == SHEAF_OK; part++)
         code = repair_part(r, part, damaged, err);
     free(damaged);
-    return code;
+    return code == SHEAF_OK ? repair_check_again(r, err) : code;
 }

@@ -114,8 +114,8 @@ const struct command repair_command = {
             "no others; sheaf verify prints the names of damaged files.\n\nSRC is the source that "
             "was packed, in any place; give several if samples were appended. The options of the "
             "packing are in the manifest, and only the files of the damaged shards are read. SRC "
-            "may also be a copy of the data set with the same fingerprint. Files other than "
-            "shards, and shards that were converted, can only be copied.\n\nA file gets its name "
+            "may also be a copy of the data set with the same fingerprint. Shards that were "
+            "converted, the index and reports can only be copied.\n\nA file gets its name "
             "only if its bytes are those that the manifest states. Otherwise the shard is named, "
             "and stays as it is. A repair that was interrupted can be run again.",
     .example = "  sheaf repair shards/ --from photos/\n"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/advice.h"
 #include "tools/fields.h"
 #include "tools/json.h"
 #include "tools/options.h"
@@ -28,7 +29,10 @@ static void cmd_verify_print_problem(void *context, const char *where,
 
     report->count++;
     if (!report->json) {
-        complain("%s", error->message);
+        const char *advice = advice_of("verify", error);
+
+        complain("%s%s%s", error->message, advice == NULL ? "" : ": ",
+                 advice == NULL ? "" : advice);
         return;
     }
     progress_clear();

@@ -190,4 +190,8 @@ int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const boo
                      int label_base, const struct plan_grow *grow, const struct plan_classes *known,
                      uint32_t **renamed, struct sheaf_error *err);
 
+/* Returns whether the only value of `label`, which has no name, is the number of one of the
+ * classes. The first class has the number label_base. (plan_label.c) */
+bool plan_label_is_class(const struct catalog_label *label, int label_base, size_t class_count);
+
 #endif

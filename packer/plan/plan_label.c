@@ -222,6 +222,13 @@ static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t cou
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
+bool plan_label_is_class(const struct catalog_label *l, int label_base, size_t class_count)
+{
+    const double number = l->value_count != 1 ? -1 : l->values[0] - label_base;
+
+    return number >= 0 && number < (double)class_count && number == (double)(uint32_t)number;
+}
+
 /* Checks the labels of samples that are appended to a data set. If the classes of the data set have
  * names, each label must be a name, or the number of one of these classes. */
 static int check_grown(const struct plan *plan, const struct plan_grow *grow,
@@ -229,16 +236,19 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
 {
     for (uint32_t i = 1; grow != NULL && i < plan->label_count; i++) {
         const struct plan_label *l = &plan->labels[i];
-        const double number = l->value_count == 0 ? -1 : l->values[0] - grow->label_base;
+        const struct catalog_label label = { .values = l->values, .value_count = l->value_count };
 
         if (l->class_name != NULL && grow->classes.count == 0 && grow->samples != 0)
             return err_set(err, SHEAF_ERR_UNSUPPORTED, "the samples have classes, such as \"%s\", "
                            "but the data set's labels have no names", l->class_name);
         if (l->class_name == NULL && grow->classes.count != 0 &&
-            (l->value_count != 1 || number < 0 || number >= plan->class_count ||
-             number != (double)(uint32_t)number))
-            return err_set(err, SHEAF_ERR_UNSUPPORTED, "a sample has a label without a name that "
-                           "is not the number of a class, but the data set's labels have names");
+            !plan_label_is_class(&label, grow->label_base, plan->class_count))
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "the label %.17g%s is not the number of a "
+                           "class: the data set's labels have names, and the numbers of its "
+                           "classes are %d to %lld; the name of a class is a label, too",
+                           l->value_count == 0 ? 0.0 : l->values[0],
+                           l->value_count > 1 ? ", ..." : "", grow->label_base,
+                           (long long)grow->label_base + plan->class_count - 1);
     }
     return SHEAF_OK;
 }

@@ -24,7 +24,9 @@ static int make_part(const struct manifest *m, const char *directory, size_t i,
     part->keys_url = store_join(directory, name);
     if (part->index_url == NULL || part->keys_url == NULL)
         return err_memory(err, strlen(directory));
+    part->is_keyed = end > first;
     for (size_t s = first; s < end; s++) {
+        part->is_keyed = part->is_keyed && m->shards[s].index_xxh3[0] != '\0';
         part->samples += m->shards[s].samples;
         part->index_bytes += m->shards[s].index_bytes;
     }

@@ -407,7 +407,10 @@ int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64
             err_prefix(err, "%s: ", f.object->url);
     }
     if (code != SHEAF_OK && is_absent(f.part, code, err))
-        code = SHEAF_END;
+        code = !f.part->is_keyed ? SHEAF_END
+             : err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, "%s: is missing, but the data "
+                                        "set was packed with it", f.part->keys_url),
+                           SHEAF_REASON_NO_KEYS);
     code = key_file_explain(&f, code, err);
     store_close(f.object);
     return code;

@@ -35,6 +35,13 @@
  * that each has at least this memory, in bytes. */
 #define THREAD_BYTES ((uint64_t)4 << 20)
 
+/* A record that, together with its line of the .lst file, has another checksum than the index
+ * states. */
+struct wrong_line {
+    uint64_t record, offset;
+    uint32_t found, expected;
+};
+
 struct check {
     struct job job;
     struct checks *owner;
@@ -49,6 +56,10 @@ struct check {
     /* a part of the .lst file of a RecordIO shard */
     struct buf lines;
     uint64_t lines_offset;
+    /* At most TOLD_MOST records. The hash of the whole shard shows whether the records or their
+     * lines are damaged, so they are reported when the shard was read. */
+    struct wrong_line *wrong;
+    size_t wrong_count;
     struct decode_scratch scratch;
     struct peer_index peers;
     /* The following fields are results. */
@@ -178,6 +189,43 @@ static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
     return (line == NULL ? frame->crc : crc32c(frame->crc, line, size)) == s->crcs[i];
 }
 
+/* Keeps a record whose checksum is wrong, and that has a line in the .lst file, for
+ * tell_wrong_lines. Returns false if there are too many such records. */
+static bool keep_wrong_line(struct check *c, uint64_t i, uint64_t offset, uint32_t found)
+{
+    struct wrong_line *grown = c->wrong_count == TOLD_MOST ? NULL
+                             : realloc(c->wrong, (c->wrong_count + 1) * sizeof(*grown));
+
+    if (grown == NULL)
+        return false;
+    c->wrong = grown;
+    c->wrong[c->wrong_count++] = (struct wrong_line){ i, offset, found,
+                                                      c->open->section->crcs[i] };
+    return true;
+}
+
+/* Reports the records that keep_wrong_line has kept. If the shard has the hash that the manifest
+ * states, their lines in the .lst file are damaged. */
+static void tell_wrong_lines(struct check *c, bool is_shard_right)
+{
+    const char *url = c->owner->dataset->urls[c->shard];
+
+    for (size_t i = 0; i < c->wrong_count; i++) {
+        const struct wrong_line *w = &c->wrong[i];
+
+        if (is_shard_right)
+            problem(c, "%s: line %" PRIu64 ": CRC-32C of record and line 0x%08x, but the index has "
+                    "0x%08x; the shard itself is sound", c->open->names->url, w->record + 1,
+                    w->found, w->expected);
+        else
+            problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index "
+                    "has 0x%08x", url, w->offset, w->record, w->found, w->expected);
+    }
+    free(c->wrong);
+    c->wrong = NULL;
+    c->wrong_count = 0;
+}
+
 /* Compares a frame (stored record) with entry `i` of the index. Reports a different offset, size or
  * checksum. */
 static int verify_compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
@@ -197,9 +245,9 @@ static int verify_compare(struct check *c, uint64_t i, const struct frame *frame
     if (line != NULL)
         crc = crc32c(crc, line, line_size);
     if (line != NULL && line[line_size] != '\n')
-        problem(c, "%s: record %" PRIu64 ": its line in the .lst does not end with a newline", name,
-                i);
-    if (crc != s->crcs[i])
+        problem(c, "%s: line %" PRIu64 ": does not end with a newline", c->open->names->url, i + 1);
+    if (crc != s->crcs[i] &&
+        (line == NULL || !keep_wrong_line(c, i, frame->offset, crc)))
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index has "
                 "0x%08x", name, frame->offset, i, crc, s->crcs[i]);
     return SHEAF_OK;
@@ -433,6 +481,8 @@ static void verify_check_shard(struct job *job)
             code = check_frames(c, &walk);
         if (code == SHEAF_OK)
             code = walk_hash(&walk, expected[0] == '\0' ? NULL : expected, hash, &c->error);
+        tell_wrong_lines(c, code == SHEAF_OK && expected[0] != '\0' &&
+                            strcmp(hash, expected) == 0);
         if (code == SHEAF_OK)
             check_totals(c, &walk, hash);
         if (code == SHEAF_OK)

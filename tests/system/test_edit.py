@@ -324,6 +324,17 @@ class Edit(Case):
         now["cat/a04.bin"] = b"new"
         self.check(now)
 
+    def test_numbers_of_no_class(self):
+        """The error has the line, the key, the value and the numbers that are allowed."""
+        self.pack()
+        one = self.path("one.csv")
+        for value in ("99", "-1", "2.5", "2"):
+            write(one, b"cat/a02,1\ncat/a04,%s\n" % value.encode())
+            self.assert_error(self.edit("--labels", one, status=1), one + ": line 2: \"cat/a04\": the label " + value +
+                              " is not the number of a class", "the numbers of its classes are 0 to 1")
+        write(one, b"cat/a02,1\ncat/a04,0\n")
+        self.edit("--labels", one)
+
     def test_contradictions(self):
         before = self.pack()
         one = self.path("one.csv")

@@ -47,6 +47,8 @@ def rewrite(folder, change):
         os.remove(os.path.join(folder, "dataset.keys"))
     document = manifest(folder)
     change(document)
+    for shard in document["shards"]:            # as in release 0.1, which wrote no table of keys
+        shard.pop("index_xxh3", None)
     del document["fingerprint"]
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     document["fingerprint"] = xxhash.xxh3_128_hexdigest(text.encode())

@@ -103,11 +103,37 @@ class Repair(Case):
                 os.unlink(self.at(name))
             self.assertEqual(self.counts(source=source), (4, 4))
             self.assertEqual(tree_of(self.dest), before)
-        # other bytes of the same size: verify finds them, and the file is named
-        name = [name for name in sides if name.endswith(".lst")][0]
-        write(self.at(name), flip(before[name], 5))
-        sheaf("verify", self.dest, status=1)
-        self.assertEqual(self.counts(self.at(name)), (1, 1))
+
+    def test_damage_beside_the_shards(self):
+        """A repair finds what verify finds in the files beside the shards and in the table of keys."""
+        before = self.pack("--index", "mxnet", container="recordio")
+        names = [name for name in sorted(before) if name.endswith(("1.lst", "2.idx"))] + ["dataset.keys"]
+        self.assertEqual(len(names), 3)
+        for name in names:
+            data = before[name]
+            for damaged in (data + b"x", data[:-1], b"", flip(data, 5), flip(data, len(data) - 1), None):
+                if damaged is None and name.endswith(".idx"):
+                    continue                    # verify accepts a lost .idx, but a repair does not
+                for source in (self.source, self.path("copy")):
+                    with self.subTest(name=name, size=damaged and len(damaged), source=source):
+                        os.unlink(self.at(name))
+                        if damaged is not None:
+                            write(self.at(name), damaged)
+                        self.assertIn(name, sheaf("verify", self.dest, status=1).stderr.decode())
+                        self.assertIn(name.encode(), self.repair("--dry-run", source=source).stderr)
+                        self.assertEqual(self.counts(source=source), (1, 1))
+                        self.assertEqual(tree_of(self.dest), before)
+        for name in names[:2]:                  # the copy has the same damage
+            write(self.at(name), flip(before[name], 5))
+            write(self.path("copy", name), flip(before[name], 5))
+            self.assert_error(self.repair(source=self.path("copy"), status=1), name, "is damaged in the copy, too")
+            self.assertEqual(self.counts(), (1, 1))
+            self.assertEqual(tree_of(self.dest), before)
+        write(self.at("dataset.keys"), b"")     # it cannot be made before the index is sound
+        write(self.at("dataset.index"), before["dataset.index"][:-1])
+        self.assert_error(self.repair(status=1), "dataset.keys", "repair them first")
+        self.assertEqual(self.counts("dataset.index", source=self.path("copy")), (1, 1))
+        self.assertEqual(self.counts("dataset.keys"), (1, 1))
         self.assertEqual(tree_of(self.dest), before)
 
     def test_options_of_the_packing(self):
@@ -478,8 +504,7 @@ class Repair(Case):
         os.unlink(self.at("dataset.keys"))
         os.unlink(self.at(self.shards()[3]))
         self.repair()
-        self.assertEqual(set(before) - set(tree_of(self.dest)), {"dataset.keys"})
-        write(self.at("dataset.keys"), before["dataset.keys"])
+        self.assertEqual(tree_of(self.dest), before)
         sheaf("append", make_tree(self.path("more"), files(4, 500, "m")), self.dest)
         before = tree_of(self.dest)
         for damaged in (None, flip(before["dataset-1.keys"], 70)):

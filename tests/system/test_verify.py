@@ -30,6 +30,8 @@ class Verify(Case):
         path = os.path.join(dest, "dataset.json")
         manifest = json.loads(read(path))
         change(manifest)
+        for shard in manifest["shards"]:        # as in release 0.1, which wrote no table of keys
+            del shard["index_xxh3"]
         del manifest["fingerprint"]
         text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         manifest["fingerprint"] = xxhash.xxh3_128_hexdigest(text.encode())
@@ -39,6 +41,31 @@ class Verify(Case):
 
     def problems(self, *sources):
         return sheaf("verify", *sources, status=1).stderr.decode()
+
+    def test_a_lost_table_of_keys(self):
+        dest = self.path("set")
+        shutil.copytree(self.sets["tfrecord"], dest)
+        os.remove(os.path.join(dest, "dataset.keys"))
+        self.assertIn("set/dataset.keys: is missing, but the data set was packed with it: sheaf index --keys writes it",
+                      self.problems(dest))
+        sheaf("index", "--keys", dest)
+        sheaf("verify", dest)
+
+    def test_a_damaged_list_of_names(self):
+        """The .lst is named if the .rec is sound, and the .rec if it is not."""
+        dest = self.path("set")
+        shutil.copytree(self.sets["recordio"], dest)
+        for name, said in (("shard-000001.lst", "shard-000001.lst: line 1: CRC-32C"),
+                           ("shard-000001.rec", "shard-000001.rec: offset 0, record 0: CRC-32C")):
+            path = os.path.join(dest, name)
+            data = read(path)
+            at = data.index(b"\n") - 1 if name.endswith(".lst") else 33
+            write(path, data[:at] + bytes([data[at] ^ 1]) + data[at + 1:])
+            found = self.problems(dest)
+            self.assertIn(said, found)
+            if name.endswith(".lst"):
+                self.assertNotIn(".rec", found.replace("-rec", ""))
+            write(path, data)
 
     def test_counts_of_bytes(self):
         def payload(manifest):
