@@ -40,7 +40,7 @@ ROOMS = {
     "modes": ("packer/source", "reader", "reader/view", "reader/load", "reader/dataset",
               "reader/order", "formats", "store", "base"),
     "copy": ("packer", "packer/plan", "packer/source", "image", "publish", "reader",
-             "reader/lookup", "reader/dataset", "formats", "store", "base"),
+             "reader/lookup", "reader/verify", "reader/dataset", "formats", "store", "base"),
     "columns": ("packer", "packer/source", "publish", "reader", "reader/lookup", "reader/dataset",
                 "formats", "store", "base"),
     "tools": ("tools/crops", "tools/plan", "tools/report"),
