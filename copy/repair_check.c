@@ -311,7 +311,8 @@ static void repair_check_tell_side(void *context, const char *url, const char *f
     c->code = repair_fail(f, found.code, &found, c->err);
 }
 
-static int compare_sides(struct repair *r, const char *name, bool again, struct sheaf_error *err)
+static int repair_check_compare_sides(struct repair *r, const char *name, bool again,
+                                      struct sheaf_error *err)
 {
     struct comparing_sides c = { .repair = r, .again = again, .code = SHEAF_OK, .err = err };
     const struct repair_file *f = repair_find(r, name);
@@ -325,7 +326,7 @@ static int repair_check_sides_of(void *context, const char *name, const struct s
                               struct sheaf_error *err)
 {
     (void)listed;
-    return compare_sides(context, name, false, err);
+    return repair_check_compare_sides(context, name, false, err);
 }
 
 int repair_check_again(struct repair *r, struct sheaf_error *err)
@@ -344,7 +345,7 @@ int repair_check_again(struct repair *r, struct sheaf_error *err)
             continue;
         code = watch_check(&r->watch, err);
         if (code == SHEAF_OK)
-            code = compare_sides(r, f->name, true, err);
+            code = repair_check_compare_sides(r, f->name, true, err);
     }
     free(repaired);
     return code;

@@ -19,7 +19,7 @@ struct dataset_part {
     /* number of the part's first sample in the source, and number of its samples */
     uint64_t first_number, samples;
     uint64_t keyed;                         /* argument `keyed` of key_table_make */
-    /* Whether the part was packed with a table of keys. Release 0.1 wrote neither tables of keys
+    /* True if the part was packed with a table of keys. Release 0.1 wrote neither tables of keys
      * nor hashes of index sections (index_xxh3), and all later releases have written both. */
     bool is_keyed;
     char fingerprint[33];                   /* the fingerprint in its table of keys */
