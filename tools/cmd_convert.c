@@ -158,7 +158,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "write the samples in a new order" },
             { "split", OPTION_TEXT, "SPEC", .text = &o.split,
               .meaning = "divide the samples among several data sets, in new shards, as pack "
-                         "--split divides files; without --resume and --duplicate-keys" },
+                         "--split divides files; --resume and --duplicate-keys are then refused" },
             { "seed", OPTION_NUMBER, "S", .number = &o.seed,
               .meaning = "seed of the new order, and of the splits" },
             { "field-map", OPTION_TEXT, "LIST", .text = &o.field_map,
