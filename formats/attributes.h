@@ -8,12 +8,11 @@
  *   content (such as "jpg"), or NAME if the kind is unknown. If another field of the sample has
  *   this suffix already, the suffix is NAME.SUFFIX.
  * - "label" or "labels" states the label. If neither exists, "class" or "class_name" states it.
- * - If "label" or "labels" is a number, "class" or "class_name" has the name of the label's class.
- *   This name does not become a field.
  * - Any other attribute NAME becomes a field NAME with the value unchanged.
  *
- * The label is a number, an array of numbers, or a text. A text is the name of the label's class,
- * and also becomes a field. The names "label", "class" and so on may be in upper or lower case; see
+ * The label is a number, an array of numbers, or a text. If it is a number, the text in "class" or
+ * "class_name" is only the name of its class, and becomes no field. If the label itself is a text,
+ * the text is the name of the class and also becomes a field. The names "label", "class" and so on may be in upper or lower case; see
  * column_names.h. */
 #ifndef FORMATS_ATTRIBUTES_H
 #define FORMATS_ATTRIBUTES_H

@@ -19,7 +19,7 @@ struct resampler {
     /* weights for both directions, unless the caller provides them */
     struct resample_axis own[2];
     /* Number of planes of the result. It is 1 if the rows that the caller adds consist of single
-     * bytes, and 3 if they consist of pixels of four bytes. */
+     * bytes, and 3 if they consist of pixels of four bytes, the last of which is unused. */
     unsigned planes;
     bool down_first;            /* true if columns are filtered before rows */
     /* number of rows of the picture, and number of rows read so far */

@@ -90,8 +90,8 @@ int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
  * the container `to`. (Features are the parts of a TFRecord Example. A kept feature is written
  * unchanged.) `from` is 0 if the samples come from different containers. */
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
-/* Returns whether the sample has a whole foreign record as its only field, which TFRecord can store
- * unchanged. */
+/* Returns whether the only field of the sample is a whole record of a foreign shard. A packer of
+ * TFRecord stores such a record unchanged. */
 bool packer_copies_record(const struct sheaf_sample *sample);
 /* Kept features are parts of the TFRecord Example from which a sample was read. Returns the bytes
  * of memory that they take. Bytes that belong to the sample's fields as well do not count. `kept`

@@ -162,10 +162,10 @@ int output_stamp(const struct output *output, uint32_t split, const struct journ
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 /* Looks for a shard that an earlier run has finished. Sets *found to whether the shard is complete,
- * and *entry to its journal entry (the stored facts about the shard). Files whose stamp equals the
- * stamp in the entry are not read. Files with another stamp were copied or changed, so they are
- * read. All files are read if the entry has no stamp. Sets *stamp to the stamp of the files, or to
- * 0 as output_stamp does. */
+ * and *entry to its journal entry (the stored facts about the shard). Sets *stamp to the stamp of
+ * the shard and the files beside it, or to 0 as output_stamp does. If *stamp equals the stamp in
+ * the entry, the files are unchanged and are not read. Otherwise they may have been copied or
+ * changed, so they are read and compared with the hashes in the entry. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);

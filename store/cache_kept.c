@@ -34,8 +34,8 @@ static uint64_t kept_sum(const char *name, const void *text, size_t size)
     return XXH3_64bits_withSeed(text, size, XXH3_64bits(name, strlen(name)));
 }
 
-/* Reads the text `name` from the directory of a cache. Returns NULL if the text is missing or
- * damaged. */
+/* Reads the file called `name` in the directory of a cache. Returns the text in it, or NULL if the
+ * file is missing or damaged. */
 static char *kept_get(int directory, const char *name, size_t *size)
 {
     char file[CACHE_NAME_BYTES], *text;

@@ -20,8 +20,9 @@ struct run {
     /* True if this run and the run before it in the list are read as one range of the shard, which
      * includes the gap between them. False if this run begins a new range. */
     bool joins;
-    /* Number of the lane's samples directly before this run that the read leaves out. For example,
-     * they are read later, when they are drawn. (A lane is a sequence of samples.) */
+    /* Number of samples that this read leaves out although they belong to the lane (a sequence of
+     * samples) and lie directly before this run. For example, they are read later, when they are
+     * drawn. */
     uint32_t skipped;
 };
 

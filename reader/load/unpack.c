@@ -3,13 +3,14 @@
  * Decompresses parts of a codec block with the stream functions of the codec.
  *
  * If the whole shard is one compressed stream (for example, one gzip member), a block is a piece in
- * the middle of this stream. The decoder then first gets the bytes with which such a stream begins.
+ * the middle of this stream. The decoder then first gets the bytes with which such a stream begins,
+ * because it accepts only whole streams.
  *
- * A decoder that finds damage does not say how much of its last output is good, so the output of
- * the last step is dropped. The number of samples that are found before the damage therefore
- * depends on where the steps begin. But it must not depend on the parts that are wanted. So each
- * block is always decompressed from its beginning, in steps of INPUT stored bytes or OUTPUT
- * uncompressed bytes. */
+ * If a block is damaged, the same samples must be lost whichever parts of it are wanted. A decoder
+ * that finds damage does not say how much of its last output is good, so the output of the last
+ * step is dropped. So the lost samples depend on where the steps begin. Therefore each block is
+ * always decompressed from its beginning, in steps of INPUT stored bytes or OUTPUT uncompressed
+ * bytes. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>

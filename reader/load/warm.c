@@ -163,8 +163,8 @@ static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
  * into the kernel's cache.
  *
  * Returns a job for which the caller should wait, if samples that may be drawn now are not in the
- * cache yet. Otherwise the draws would read the disk at random positions while the jobs read it
- * from start to end. Returns NULL if the caller need not wait. */
+ * cache yet. Without this wait, the draws would read the disk at random positions while the jobs
+ * read it from start to end. Returns NULL if the caller need not wait. */
 static struct job *warm_go_on(struct warmth *w, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count, next = w->sequence->shuffle.next;
