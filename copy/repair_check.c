@@ -19,6 +19,9 @@
 #include "reader/verify/verify_sides.h"
 #include "store/store.h"
 
+/* the most shards that are compared with the files beside them at the same time */
+#define SIDES_AT_ONCE 16
+
 /* ---- The files ------------------------------------------------------------------------------- */
 
 struct naming_files {
@@ -302,8 +305,10 @@ static void repair_check_tell_side(void *context, const char *url, const char *f
         f->damage = "does not match its shard";
         return;
     }
-    err_set(&found, SHEAF_ERR_CORRUPT, f->is_repaired ? "is damaged in the copy, too: %s"
-            : "does not match its shard, which is repaired now; repair it again: %s", fault);
+    err_set(&found, SHEAF_ERR_CORRUPT, !f->is_repaired
+            ? "does not match its shard, which is repaired now; repair it again: %s"
+            : c->repair->copy != NULL ? "is damaged in the copy, too: %s"
+            : "does not match its shard, although it was made again: %s", fault);
     if (f->damage == NULL)
         c->repair->result.damaged++;
     f->damage = "does not match its shard";
@@ -311,14 +316,19 @@ static void repair_check_tell_side(void *context, const char *url, const char *f
     c->code = repair_fail(f, found.code, &found, c->err);
 }
 
+/* Compares the files beside a shard with the shard. If one of these files cannot be read from a
+ * local disk, the comparison ends there, so that the other files can still be repaired. */
 static int repair_check_compare_sides(struct repair *r, const char *name, bool again,
                                       struct sheaf_error *err)
 {
     struct comparing_sides c = { .repair = r, .again = again, .code = SHEAF_OK, .err = err };
     const struct repair_file *f = repair_find(r, name);
-    const int code = verify_sides(r->dataset, (uint32_t)f->shard, r->options.interrupt,
-                                  repair_check_tell_side, &c, err);
+    int code = verify_sides(r->dataset, (uint32_t)f->shard, r->options.interrupt,
+                            repair_check_tell_side, &c, err);
 
+    if (store_is_local(r->directory) && (code == SHEAF_ERR_IO || code == SHEAF_ERR_ACCESS ||
+                                         code == SHEAF_ERR_ARGUMENT))
+        code = SHEAF_OK;
     return code != SHEAF_OK ? code : c.code;
 }
 
@@ -329,19 +339,29 @@ static int repair_check_sides_of(void *context, const char *name, const struct s
     return repair_check_compare_sides(context, name, false, err);
 }
 
+/* Returns whether a shard is intact: it was repaired, or the check of all files found no damage. If
+ * the caller has named files, the other files were not checked. */
+static bool repair_check_is_intact(const struct repair *r, const struct repair_file *f)
+{
+    return f->is_repaired || (f->damage == NULL && r->options.file_count == 0);
+}
+
 int repair_check_again(struct repair *r, struct sheaf_error *err)
 {
-    bool *repaired = calloc(r->manifest->shard_count + 1, sizeof(repaired[0]));
+    bool *repaired = calloc(r->manifest->shard_count + 1, sizeof(repaired[0])), has_index = false;
     int code = repaired == NULL ? err_memory(err, r->manifest->shard_count) : SHEAF_OK;
 
-    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++)
+    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
         if (r->files[i].shard != REPAIR_NO_SHARD && r->files[i].is_repaired)
             repaired[r->files[i].shard] = true;
+        has_index |= r->files[i].kind == REPAIR_INDEX && r->files[i].is_repaired;
+    }
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
         const struct repair_file *f = &r->files[i];
 
-        if (f->kind != REPAIR_SHARD || !repaired[f->shard] ||
-            (f->damage != NULL && !f->is_repaired))
+        /* A .lst file could not be compared while the index was damaged. */
+        if (f->kind != REPAIR_SHARD || !(repaired[f->shard] || has_index) ||
+            !repair_check_is_intact(r, f))
             continue;
         code = watch_check(&r->watch, err);
         if (code == SHEAF_OK)
@@ -351,12 +371,16 @@ int repair_check_again(struct repair *r, struct sheaf_error *err)
     return code;
 }
 
-/* Compares the files beside each intact shard with the shard. */
+/* Compares the files beside each intact shard with the shard. In a remote store, several shards are
+ * read at the same time if their largest samples fit into the memory. */
 static int repair_check_all_sides(struct repair *r, struct sheaf_error *err)
 {
     struct several several;
     int code = several_open(&several, r->directory, repair_check_sides_of, r, err);
+    uint64_t largest = 0;
 
+    for (size_t i = 0; i < r->manifest->shard_count; i++)
+        largest = MAX(largest, r->manifest->shards[i].largest);
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
         const struct repair_file *f = &r->files[i];
 
@@ -364,7 +388,9 @@ static int repair_check_all_sides(struct repair *r, struct sheaf_error *err)
             continue;
         code = watch_check(&r->watch, err);
         if (code == SHEAF_OK)
-            code = several_add(&several, f->name, NULL, err);
+            code = largest > r->options.memory_bytes / (2 * SIDES_AT_ONCE)
+                 ? repair_check_compare_sides(r, f->name, false, err)
+                 : several_add(&several, f->name, NULL, err);
     }
     return several_close(&several, code, err);
 }

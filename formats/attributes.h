@@ -12,8 +12,8 @@
  *
  * The label is a number, an array of numbers, or a text. If it is a number, the text in "class" or
  * "class_name" is only the name of its class, and becomes no field. If the label itself is a text,
- * the text is the name of the class and also becomes a field. The names "label", "class" and so on may be in upper or lower case; see
- * column_names.h. */
+ * the text is the name of the class and also becomes a field. The names "label", "class" and so on
+ * may be in upper or lower case; see column_names.h. */
 #ifndef FORMATS_ATTRIBUTES_H
 #define FORMATS_ATTRIBUTES_H
 

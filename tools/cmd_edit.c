@@ -49,10 +49,12 @@ static void cmd_edit_print_result(const struct sheaf_edit_result *r,
         return;
     }
     if (!r->is_done && r->shards_written + r->shards_kept == 0) {
-        printf("nothing to change%s; %" PRIu64 " sample%s in %" PRIu64 " shard%s\n",
+        printf("nothing to change%s%s%s%s; %" PRIu64 " sample%s in %" PRIu64 " shard%s\n",
                o->delete_keys == NULL && r->unknown == 0
                    ? ": the samples have these labels and files already" : "",
-               r->samples, plural(r->samples), r->shards, plural(r->shards));
+               o->purge ? "; " : "", o->purge ? would : "",
+               o->purge ? "removed what edits have replaced" : "", r->samples, plural(r->samples),
+               r->shards, plural(r->shards));
         return;
     }
     if (r->is_done)

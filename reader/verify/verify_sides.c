@@ -32,7 +32,8 @@ struct sides {
     struct peer_index peers;
 };
 
-/* Reads the index section of the shard. Leaves s->section NULL if the section is damaged. */
+/* Reads the index section of the shard. Leaves s->section NULL if the section is damaged or
+ * missing. */
 static int sides_take_section(struct sides *s, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &s->dataset->manifest.shards[s->shard];
@@ -44,7 +45,8 @@ static int sides_take_section(struct sides *s, struct sheaf_error *err)
         code = index_parse(data, (size_t)m->index_bytes, m->samples, &s->section, err);
     free(data);
     sections_close(&sections);
-    return code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_INTERRUPTED ? code : SHEAF_OK;
+    return code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_INTERRUPTED || code == SHEAF_ERR_IO ||
+           code == SHEAF_ERR_NETWORK || code == SHEAF_ERR_ACCESS ? code : SHEAF_OK;
 }
 
 /* Opens the .lst file, if the shard has one with which its index section can be compared. */

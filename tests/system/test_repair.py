@@ -129,6 +129,19 @@ class Repair(Case):
             self.assert_error(self.repair(source=self.path("copy"), status=1), name, "is damaged in the copy, too")
             self.assertEqual(self.counts(), (1, 1))
             self.assertEqual(tree_of(self.dest), before)
+        shard = names[0].replace(".lst", ".rec")
+        write(self.at(shard), flip(before[shard], 40))      # a named file is not compared with a damaged shard
+        os.unlink(self.at(names[0]))
+        self.assertEqual(self.counts(names[0], source=self.path("copy")), (1, 1))
+        self.assertEqual(self.counts(), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+        write(self.path("copy", names[0]), before[names[0]])
+        write(self.at(names[0]), flip(before[names[0]], 5))     # the .lst is compared when the index is sound again
+        section = json.loads(before["dataset.json"])["shards"][1]["index_offset"]
+        write(self.at("dataset.index"), flip(before["dataset.index"], section + 60))
+        self.assert_error(self.repair(source=self.path("copy"), status=1), names[0], "repair it again")
+        self.assertEqual(self.counts(source=self.path("copy")), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
         write(self.at("dataset.keys"), b"")     # it cannot be made before the index is sound
         write(self.at("dataset.index"), before["dataset.index"][:-1])
         self.assert_error(self.repair(status=1), "dataset.keys", "repair them first")
