@@ -266,7 +266,7 @@ class Edit(Case):
                     before = tree_of(self.dest)
                     self.assertEqual(self.edit("--replace", source, "--purge").stdout,
                                      b"nothing to change: the samples have these labels and files "
-                                     b"already; 24 samples in 6 shards\n")
+                                     b"already; removed what edits have replaced; 24 samples in 6 shards\n")
                     found = self.result("--replace", source, "--dry-run")
                     self.assertEqual((found["replaced"], found["shards_written"]), (0, 0))
                     self.assertEqual(tree_of(self.dest), before)
