@@ -167,6 +167,8 @@ static int convert_prepare(struct convert *c, const struct sheaf_sample *samples
         struct kept_features kept = reader_features(c->in.reader, &samples[i]);
         struct sheaf_error found;
 
+        if (!convert_split_wants(c, &samples[i]))
+            continue;
         /* the error is reported when the sample is appended */
         if (field_map_apply(c->map, &mapped, &kept, &found) != SHEAF_OK)
             mapped.field_count = 0;
@@ -504,24 +506,9 @@ int convert_append_all(struct convert *c, const struct sheaf_sample *samples, si
 
         code = convert_prepare(c, &samples[i], &group, err);
         for (end = i + group; i < end && code == SHEAF_OK; i++)
-            code = shard == NULL ? append_sample(c, &samples[i], err)
-                                 : copy_sample(c, &samples[i], shard, err);
-    }
-    return code;
-}
-
-/* Appends the samples that belong to the current split. */
-static int copy_chosen(struct convert *c, const struct sheaf_sample *samples, size_t count,
-                       uint64_t *shard, struct sheaf_error *err)
-{
-    int code = SHEAF_OK;
-
-    for (size_t i = 0, run; i < count && code == SHEAF_OK; i += run) {
-        bool wanted;
-
-        run = convert_split_run(c, samples, i, count, &wanted);
-        if (wanted)
-            code = convert_append_all(c, samples + i, run, shard, err);
+            if (convert_split_wants(c, &samples[i]))
+                code = shard == NULL ? append_sample(c, &samples[i], err)
+                                     : copy_sample(c, &samples[i], shard, err);
     }
     return code;
 }
@@ -538,7 +525,7 @@ static int copy_pass(struct convert *c, struct sheaf_error *err)
 
         code = copying_next(&c->in, 0, &samples, &count, err);
         if (code == SHEAF_OK)
-            code = copy_chosen(c, samples, count, &shard, err);
+            code = convert_append_all(c, samples, count, &shard, err);
     }
     return code == SHEAF_END ? SHEAF_OK : code;
 }

@@ -53,8 +53,9 @@ struct convert {
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
-/* Appends to the new data set the `count` samples in `samples`, which the reader has returned last.
- * If an error concerns one sample, the message states the location of this sample.
+/* Appends to the new data set the `count` samples in `samples`, which the reader has returned last,
+ * or only the samples of the current split. If an error concerns one sample, the message states the
+ * location of this sample.
  *
  * *shard is the number of the new shard to which the last sample was appended. If a sample belongs
  * to another shard, the function begins that shard and updates *shard. If `shard` is NULL, the
@@ -80,9 +81,8 @@ void convert_set_shards(struct convert *c, uint64_t samples, uint64_t bytes);
 int convert_split_deal(struct convert *c, struct sheaf_error *err);
 /* Begins to read the samples again, for the split number `split`. */
 int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *err);
-/* Returns the number of samples, from samples[at] on, that belong to the same split as samples[at].
- * Sets *wanted to whether this is the current split. */
-size_t convert_split_run(const struct convert *c, const struct sheaf_sample *samples, size_t at,
-                         size_t count, bool *wanted);
+/* Returns whether a sample is copied in this reading of the data set: it belongs to the current
+ * split, or there are no splits. */
+bool convert_split_wants(const struct convert *c, const struct sheaf_sample *sample);
 
 #endif

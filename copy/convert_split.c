@@ -28,6 +28,7 @@ struct split_dealing {
     struct split_place *places;
     uint64_t count, room;
     uint64_t *bytes;            /* of each sample, by its number */
+    struct split_small small;   /* classes of which the split that gets the rest has no sample */
 };
 
 static int compare_class(const struct split_place *a, const struct split_place *b)
@@ -107,6 +108,20 @@ static int read_places(struct split_dealing *d, struct sheaf_error *err)
 
 /* ---- Dividing -------------------------------------------------------------------------------- */
 
+/* Notes a class if the split that gets the rest has no sample of the class. `place` is the place of
+ * one of its samples. */
+static void note_small(struct split_dealing *d, const struct split_place *place, uint64_t samples)
+{
+    const struct convert *c = d->convert;
+    const double class = place->label - c->in.info.label_base;
+    const char *name = NULL;
+
+    if (place->has_label && place->labels == XXH3_64bits(&place->label, sizeof(place->label)) &&
+        class >= 0 && class < (double)c->in.info.class_count && class == (double)(size_t)class)
+        name = sheaf_dataset_class(c->in.dataset, (size_t)class);
+    split_small_add(&d->small, name, place->has_label, place->label, samples);
+}
+
 /* Gives the samples places[first] to places[end - 1], which are all samples of a class, to
  * splits. */
 static void deal_class(struct split_dealing *d, uint64_t first, uint64_t end,
@@ -116,6 +131,8 @@ static void deal_class(struct split_dealing *d, uint64_t first, uint64_t end,
     uint64_t counts[SPLIT_LIMIT];
 
     split_class(&c->split.spec, end - first, carry, counts);
+    if (c->split.spec.per_class && counts[split_rest(&c->split.spec)] == 0)
+        note_small(d, &d->places[first], end - first);
     for (uint32_t s = 0; s < c->split.spec.count; s++)
         for (uint64_t i = 0; i < counts[s]; i++, first++) {
             const uint64_t number = d->places[first].number;
@@ -137,6 +154,20 @@ static void deal_classes(struct split_dealing *d)
                 break;
         deal_class(d, first, end, &carry);
     }
+}
+
+/* Reports the classes that are only in some splits, because they have few samples. */
+static void tell_small(const struct split_dealing *d)
+{
+    const struct convert *c = d->convert;
+    struct sheaf_error note = { .code = SHEAF_OK };
+    char text[1000];
+
+    if (d->small.classes == 0 || c->note == NULL)
+        return;
+    split_small_text(&d->small, &c->split.spec, text, sizeof(text));
+    sheaf_show(text, note.message, sizeof(note.message));
+    c->note(c->in.watch.context, "", &note);
 }
 
 /* Checks that the data set can be divided, and that the options allow it. */
@@ -182,8 +213,10 @@ int convert_split_deal(struct convert *c, struct sheaf_error *err)
         deal_classes(&d);
         code = split_check_counts(&c->split.spec, c->split.samples, err);
     }
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK) {
+        tell_small(&d);
         convert_set_shards(c, c->split.samples[0], c->split.bytes[0]);
+    }
     free(d.places);
     free(d.bytes);
     return code;
@@ -220,16 +253,7 @@ int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *e
     return code;
 }
 
-size_t convert_split_run(const struct convert *c, const struct sheaf_sample *samples, size_t at,
-                         size_t count, bool *wanted)
+bool convert_split_wants(const struct convert *c, const struct sheaf_sample *sample)
 {
-    size_t end = at + 1;
-
-    *wanted = true;
-    if (c->split.spec.count == 0)
-        return count - at;
-    *wanted = c->split.of[samples[at].number] == c->split.current;
-    while (end < count && c->split.of[samples[end].number] == c->split.of[samples[at].number])
-        end++;
-    return end - at;
+    return c->split.spec.count == 0 || c->split.of[sample->number] == c->split.current;
 }

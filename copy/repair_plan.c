@@ -110,7 +110,7 @@ static int take_packing(struct remaking *m, struct sheaf_error *err)
     const struct manifest *manifest = &m->facts.manifest;
     const char *json = r->dataset->manifest_json;
     struct sheaf_pack_options *o = &m->options;
-    int code = grow_open(&m->facts, json, strlen(json), m->part, err);
+    int code = grow_open(&m->facts, r->directory, json, strlen(json), m->part, err);
 
     sheaf_pack_options_init(o, sizeof(*o));
     o->shard_bytes = 0;

@@ -103,6 +103,40 @@ int content_check(const void *data, size_t size, const char *expected, struct sh
     return err_set(err, SHEAF_ERR_CORRUPT, "it is %s, expected %s", found->name, expected);
 }
 
+/* Returns whether the text contains `part`. */
+static bool content_has(const char *text, size_t size, const char *part)
+{
+    return memmem(text, size, part, strlen(part)) != NULL;
+}
+
+/* Returns whether the text consists of several lines that are not the markup of a page. */
+static bool content_is_list(const char *text, size_t size)
+{
+    const char *end;
+
+    utf8_pass_mark(&text, &size);
+    while (size != 0 && memchr(" \t\r\n", *text, 4) != NULL) {
+        text++;
+        size--;
+    }
+    while (size != 0 && memchr(" \t\r\n", text[size - 1], 4) != NULL)
+        size--;
+    end = memchr(text, '\n', size);
+    return end != NULL && !content_has(text, (size_t)(end - text), "<!") &&
+           !content_has(text, (size_t)(end - text), "<?xml ") && !content_has(text, size, "</") &&
+           !content_has(text, size, "/>") && !content_has(text, size, "=\"");
+}
+
+int content_check_list(const void *data, size_t size, const char *expected,
+                       struct sheaf_error *err)
+{
+    const struct content_beginning *found = content_find(data, size);
+    const bool may_be_list = found != NULL && found->bytes[0] == '<' &&
+                             content_is_list(data, size);
+
+    return may_be_list ? SHEAF_OK : content_check(data, size, expected, err);
+}
+
 const char *content_name(const uint8_t *data, size_t size)
 {
     const struct content_beginning *found = content_find(data, size);

@@ -19,5 +19,10 @@ const char *content_name(const uint8_t *data, size_t size);
  * file of Git LFS, or a page that a server sends with an error. Returns SHEAF_ERR_CORRUPT if it is
  * such content. The message states the kind of the content and `expected`, such as "a manifest". */
 int content_check(const void *data, size_t size, const char *expected, struct sheaf_error *err);
+/* Does the same for the beginning of a list with an entry in each line. The first entry of a list
+ * may look like the beginning of a page, as the class name "<html>" does. So a text of several
+ * lines is only a page if it has markup that no list has, such as "</". */
+int content_check_list(const void *data, size_t size, const char *expected,
+                       struct sheaf_error *err);
 
 #endif

@@ -163,6 +163,19 @@ static int take_lines(struct class_list *list, const char *text, size_t size,
     return code;
 }
 
+/* Returns whether a file with classes is a JSON document. A class in a line may begin with a
+ * bracket, too, such as "[UNK]". */
+static bool is_json(const char *text, size_t size)
+{
+    size_t i = 1;
+
+    if (size == 0 || (text[0] != '[' && text[0] != '{'))
+        return false;
+    while (i < size && memchr(" \t\r\n", text[i], 4) != NULL)
+        i++;
+    return i == size || memchr("\"'[]{}-0123456789", text[i], 18) != NULL;
+}
+
 static int class_list_read_file(struct class_list *list, const char *url, int label_base,
                                 struct sheaf_error *err)
 {
@@ -175,10 +188,10 @@ static int class_list_read_file(struct class_list *list, const char *url, int la
         return code;
     at = text;
     utf8_pass_mark(&at, &size);
-    code = content_check(at, size, "a list of classes", err);
+    code = content_check_list(at, size, "a list of classes", err);
     if (code == SHEAF_OK)
-        code = size > 0 && (at[0] == '[' || at[0] == '{')
-                   ? take_json(list, at, size, label_base, err) : take_lines(list, at, size, err);
+        code = is_json(at, size) ? take_json(list, at, size, label_base, err)
+                                 : take_lines(list, at, size, err);
     free(text);
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", url);
 }

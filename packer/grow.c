@@ -50,8 +50,7 @@ static void set_plan(struct grow *g)
     struct plan_grow_split *p = &g->facts;
 
     *p = (struct plan_grow_split){
-        .first_shard = first_free(m, g->prefix), .class_samples = m->class_samples,
-        .class_count = m->class_samples == NULL ? 0 : m->class_count,
+        .first_shard = first_free(m, g->prefix), .manifest = m, .directory = g->directory,
     };
     for (size_t i = 0; i < m->shard_count; i++)
         p->samples += m->shards[i].samples;
@@ -72,11 +71,12 @@ static int grow_check_kind(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int grow_open(struct grow *g, const char *text, size_t size, size_t part,
+int grow_open(struct grow *g, const char *directory, const char *text, size_t size, size_t part,
               struct sheaf_error *err)
 {
     int code = manifest_parse(text, size, &g->manifest, err);
 
+    g->directory = directory;
     if (code == SHEAF_OK)
         code = grow_check_kind(&g->manifest, err);
     if (code == SHEAF_OK && part != 0)

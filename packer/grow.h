@@ -19,6 +19,7 @@
 /* The data set that grows. */
 struct grow {
     struct plan_grow_split facts;       /* its facts that the plan needs */
+    const char *directory;
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
     /* `prefix` is the beginning of the names of the data set's shards, and `index` the list of
@@ -29,12 +30,12 @@ struct grow {
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */
 };
 
-/* Fills `grow` with the facts about the data set whose manifest is `text`. If `part` is not 0,
- * options are taken from append number `part` (1, 2, ...). If `part` is 0, options are taken from
- * the first packing. Returns SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set, or if
- * release 0.1 compressed its shards. */
-int grow_open(struct grow *grow, const char *text, size_t size, size_t part,
-              struct sheaf_error *err);
+/* Fills `grow` with the facts about the data set in `directory`, whose manifest is `text`. The text
+ * `directory` must stay valid. If `part` is not 0, options are taken from append number `part` (1,
+ * 2, ...). If `part` is 0, options are taken from the first packing. Returns SHEAF_ERR_UNSUPPORTED
+ * if Sheaf did not pack the data set, or if release 0.1 compressed its shards. */
+int grow_open(struct grow *grow, const char *directory, const char *text, size_t size,
+              size_t part, struct sheaf_error *err);
 /* Finds the last sample before the shard with the index `shard`. Sets *number to the number that is
  * stored in this sample. Sets *found to false if there is no such sample, and to true otherwise.
  * `dest` is the directory of the data set. The container must be one that stores numbers

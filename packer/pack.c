@@ -577,7 +577,7 @@ static int open_grows(struct pack *p, const struct pack_onto *onto, struct sheaf
         p->targets[i] = (struct pack_target){ .dest = onto->directories[i], .grow = &p->grows[i],
                                               .output.lock = -1 };
         p->target_count = i + 1;
-        code = grow_open(&p->grows[i], manifest, strlen(manifest), 0, err);
+        code = grow_open(&p->grows[i], onto->directories[i], manifest, strlen(manifest), 0, err);
         if (code != SHEAF_OK)
             err_prefix(err, "%s: ", onto->directories[i]);
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "formats/index.h"
 #include "formats/manifest_growth.h"
@@ -93,4 +94,43 @@ int class_counts_add_part(const struct manifest *m, const char *directory, size_
     }
     store_close(index);
     return code;
+}
+
+/* ---- All parts ------------------------------------------------------------------------------- */
+
+/* Returns whether some samples of the data set belong to none of its classes. They may have the
+ * number of a new class as label. */
+static bool has_others(const struct manifest *m)
+{
+    uint64_t samples = 0;
+
+    for (size_t i = 0; i < m->shard_count; i++)
+        samples += m->shards[i].samples;
+    for (size_t i = 0; i < m->class_count; i++)
+        samples -= MIN(m->class_samples[i], samples);
+    return samples != 0;
+}
+
+int class_counts_all(const struct manifest *m, const char *directory, size_t count,
+                     uint64_t **counts, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *counts = NULL;
+    if (m->class_samples == NULL && m->class_count != 0)
+        return SHEAF_OK;
+    *counts = calloc(count + 1, sizeof(**counts));
+    if (*counts == NULL)
+        return err_memory(err, count * sizeof(**counts));
+    if (count <= m->class_count || !has_others(m))
+        for (size_t i = 0; i < MIN(count, m->class_count); i++)
+            (*counts)[i] = m->class_samples[i];
+    else
+        for (size_t part = 0; part <= m->growth_count && code == SHEAF_OK; part++)
+            code = class_counts_add_part(m, directory, part, *counts, count, err);
+    if (code != SHEAF_OK) {
+        free(*counts);
+        *counts = NULL;
+    }
+    return code == SHEAF_END ? SHEAF_OK : code;
 }

@@ -40,19 +40,6 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* Returns whether some samples of the data set belong to none of its classes. They may have the
- * number of a new class as label. */
-static bool has_others(const struct manifest *m)
-{
-    uint64_t samples = 0;
-
-    for (size_t i = 0; i < m->shard_count; i++)
-        samples += m->shards[i].samples;
-    for (size_t i = 0; i < m->class_count; i++)
-        samples -= MIN(m->class_samples[i], samples);
-    return samples != 0;
-}
-
 /* If the manifest has the number of samples of each class, adds these numbers for the new classes:
  * `count` is the number of all classes. The numbers become unknown if the index of the existing
  * shards has no labels. */
@@ -60,24 +47,16 @@ static int count_new_classes(const struct output *o, struct manifest *m, size_t 
                              struct sheaf_error *err)
 {
     uint64_t *samples;
-    int code = SHEAF_OK;
+    int code;
 
-    if (count == m->class_count || (m->class_samples == NULL && m->class_count != 0))
+    if (count == m->class_count)
         return SHEAF_OK;
-    samples = calloc(count, sizeof(*samples));
-    if (samples == NULL)
-        return err_memory(err, count * sizeof(*samples));
-    if (!has_others(m))
-        for (size_t i = 0; i < m->class_count; i++)
-            samples[i] = m->class_samples[i];
-    else
-        for (size_t part = 0; part <= m->growth_count && code == SHEAF_OK; part++)
-            code = class_counts_add_part(m, o->dest, part, samples, count, err);
-    free(m->class_samples);
-    m->class_samples = code == SHEAF_OK ? samples : NULL;
-    if (code != SHEAF_OK)
-        free(samples);
-    return code == SHEAF_END ? SHEAF_OK : code;
+    code = class_counts_all(m, o->dest, count, &samples, err);
+    if (code == SHEAF_OK) {
+        free(m->class_samples);
+        m->class_samples = samples;
+    }
+    return code;
 }
 
 /* Makes a copy of the existing manifest, with room for the appended shards and classes. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/manifest.h"
 #include "publish/names.h"
 #include "sheaf.h"
 
@@ -41,9 +42,9 @@ struct plan_grow_split {
     /* number that the first appended sample gets; records may contain the numbers of their
      * samples */
     uint64_t first_number;
-    /* number of samples of each of the `class_count` classes, or NULL if unknown */
-    const uint64_t *class_samples;
-    size_t class_count;
+    /* manifest and directory of the data set, from which samples of a class are counted */
+    const struct manifest *manifest;
+    const char *directory;
 };
 
 struct plan_grow {

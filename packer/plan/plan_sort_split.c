@@ -13,6 +13,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/plan/plan_sort.h"
+#include "packer/source/problems.h"
+#include "publish/class_counts.h"
 
 /* Largest recorded difference between the size of a split and its exact share, in units of 1 /
  * SPLIT_WHOLE samples (see struct split_carry). Such differences come from rounding. The limit
@@ -31,6 +33,10 @@ struct dealing {
     struct sort *strata;
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
+    /* For an append, if splits get a fixed number of samples of each class: the number of samples
+     * of each class that a split has already. NULL if the numbers are unknown. */
+    uint64_t *before[SPLIT_LIMIT];
+    struct split_small small;   /* classes of which the split that gets the rest has no sample */
 };
 
 /* Big-endian, so that byte order is numerical order. */
@@ -127,6 +133,26 @@ static void owe_before(const struct dealing *d, struct split_carry *carry)
     }
 }
 
+/* Counts the samples of each class that the splits have already. A sample counts even if its label
+ * was not yet a class when it was packed. */
+static int count_before(struct dealing *d, struct sheaf_error *err)
+{
+    const struct plan_grow *grow = d->sort->grow;
+    int code = SHEAF_OK;
+
+    for (uint32_t s = 0; grow != NULL && d->spec.per_class && s < d->spec.count && code == SHEAF_OK;
+         s++)
+        code = class_counts_all(grow->splits[s].manifest, grow->splits[s].directory,
+                                d->plan->class_count, &d->before[s], err);
+    return code;
+}
+
+/* Returns the index of a label among the classes. The label must have a class name. */
+static size_t class_of(const struct dealing *d, const struct plan_label *l)
+{
+    return (size_t)(l->values - d->plan->class_values);
+}
+
 /* Used for an append if splits get a fixed number of samples of each class. Reduces this number,
  * for one class, by the number of samples of the class that each split already has. */
 static int subtract_class(const struct dealing *d, uint32_t label, struct split_spec *spec,
@@ -136,19 +162,16 @@ static int subtract_class(const struct dealing *d, uint32_t label, struct split_
     const struct plan_label *l = &d->plan->labels[label];
 
     for (uint32_t s = 0; grow != NULL && s < spec->count; s++) {
-        const struct plan_grow_split *split = &grow->splits[s];
-        const uint64_t class = l->class_name == NULL ? 0 : (uint64_t)(l->values[0] -
-                                                                      grow->label_base);
         uint32_t *value = &spec->splits[s].value;
 
         if (spec->splits[s].is_rest)
             continue;
-        if (l->class_name == NULL || (split->class_samples == NULL && split->samples != 0))
+        if (l->class_name == NULL || (d->before[s] == NULL && grow->splits[s].samples != 0))
             return err_set(err, SHEAF_ERR_UNSUPPORTED, "split: it is unknown how many samples of "
                            "each label %s has already, because labels have no names: append to "
                            "each split", spec->splits[s].name);
-        if (class < split->class_count)
-            *value -= (uint32_t)MIN(split->class_samples[class], *value);
+        if (d->before[s] != NULL)
+            *value -= (uint32_t)MIN(d->before[s][class_of(d, l)], *value);
     }
     return SHEAF_OK;
 }
@@ -156,16 +179,17 @@ static int subtract_class(const struct dealing *d, uint32_t label, struct split_
 /* ---- Dealing --------------------------------------------------------------------------------- */
 
 /* Assigns the samples of one class if splits get a fixed number of good samples. Tests each sample
- * first. Bad samples go to the split that gets the rest, where packing skips them. */
+ * first. Bad samples go to the split that gets the rest, where packing skips them. Sets the counts
+ * to the number of samples that each split gets, without the samples that were found to be bad. */
 static int deal_good(struct dealing *d, const struct split_spec *spec, uint32_t label,
-                     struct sheaf_error *err)
+                     uint64_t counts[SPLIT_LIMIT], struct sheaf_error *err)
 {
+    const uint32_t rest = split_rest(spec);
     uint64_t left = d->counts[label], wanted = 0;
-    uint32_t s = 0, rest = 0, next = 0;
+    uint32_t s = 0, next = 0;
     int code = SHEAF_OK;
 
-    while (!spec->splits[rest].is_rest)
-        rest++;
+    memset(counts, 0, SPLIT_LIMIT * sizeof(counts[0]));
     for (; left > 0 && code == SHEAF_OK; left--) {
         struct sort_entry e;
         bool good = false;
@@ -176,16 +200,47 @@ static int deal_good(struct dealing *d, const struct split_spec *spec, uint32_t 
                 wanted = spec->splits[next].value;
             }
         code = next_of(d, &e, err);
+        counts[rest] += wanted == 0;
         if (code == SHEAF_OK && wanted != 0)
             code = d->sort->try(d->sort->try_context, d->plan, e.value + sizeof(uint64_t),
                                 e.value_size - sizeof(uint64_t), label, &good, err);
         if (code == SHEAF_OK)
             code = plan_sort_split_give(d, &e, (uint8_t)(good ? s : rest), err);
+        counts[s] += good;
         wanted -= good;
         if (code == SHEAF_OK)
             code = watch_check(d->sort->watch, err);
     }
     return code;
+}
+
+/* Assigns the samples of one class by counts. */
+static int deal_counted(struct dealing *d, const uint64_t counts[SPLIT_LIMIT],
+                        struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t s = 0; s < d->spec.count; s++)
+        for (uint64_t left = counts[s]; left > 0 && code == SHEAF_OK; left--)
+            code = deal_one(d, (uint8_t)s, err);
+    return code;
+}
+
+/* Notes a class if the split that gets the rest has no sample of the class. */
+static void note_small(struct dealing *d, uint32_t label, const uint64_t counts[SPLIT_LIMIT])
+{
+    const struct plan_label *l = &d->plan->labels[label];
+    uint64_t all[SPLIT_LIMIT], samples = 0;
+
+    for (uint32_t s = 0; s < d->spec.count; s++) {
+        all[s] = counts[s];
+        if (d->before[s] != NULL && l->class_name != NULL)
+            all[s] += d->before[s][class_of(d, l)];
+        samples += all[s];
+    }
+    if (all[split_rest(&d->spec)] == 0 && samples != 0)
+        split_small_add(&d->small, l->class_name, l->value_count != 0,
+                        l->value_count == 0 ? 0 : l->values[0], samples);
 }
 
 static int deal(struct dealing *d, struct sheaf_error *err)
@@ -194,6 +249,7 @@ static int deal(struct dealing *d, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     owe_before(d, &carry);
+    code = count_before(d, err);
     for (uint32_t label = 0; label < d->plan->label_count && code == SHEAF_OK; label++) {
         struct split_spec spec = d->spec;
         uint64_t counts[SPLIT_LIMIT];
@@ -205,13 +261,13 @@ static int deal(struct dealing *d, struct sheaf_error *err)
         if (code != SHEAF_OK)
             return code;
         if (d->tries) {
-            code = deal_good(d, &spec, label, err);
-            continue;
+            code = deal_good(d, &spec, label, counts, err);
+        } else {
+            split_class(&spec, d->counts[label], &carry, counts);
+            code = deal_counted(d, counts, err);
         }
-        split_class(&spec, d->counts[label], &carry, counts);
-        for (uint32_t s = 0; s < d->spec.count; s++)
-            for (; counts[s] > 0 && code == SHEAF_OK; counts[s]--)
-                code = deal_one(d, (uint8_t)s, err);
+        if (spec.per_class && code == SHEAF_OK)
+            note_small(d, label, counts);
     }
     return code == SHEAF_OK ? sort_finish(d->positions, err) : code;
 }
@@ -242,14 +298,22 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
     return code;
 }
 
-/* Returns an error if a split of a new data set would be empty. */
+/* Returns an error if a split of a new data set would be empty. Otherwise reports the classes that
+ * are only in some splits, because they have few samples. */
 static int check_splits(const struct dealing *d, struct sheaf_error *err)
 {
     uint64_t counts[SPLIT_LIMIT];
+    char text[1000];
+    int code;
 
     for (uint32_t s = 0; s < d->spec.count; s++)
         counts[s] = d->sort->streams[s].count;
-    return d->sort->grow == NULL ? split_check_counts(&d->spec, counts, err) : SHEAF_OK;
+    code = d->sort->grow == NULL ? split_check_counts(&d->spec, counts, err) : SHEAF_OK;
+    if (code == SHEAF_OK && d->small.classes != 0) {
+        split_small_text(&d->small, &d->spec, text, sizeof(text));
+        problems_note(d->sort->problems, SHEAF_REASON_NONE, "", "%s", text);
+    }
+    return code;
 }
 
 int plan_sort_split(struct plan_sort *g, struct sample_stream *all, struct plan *plan,
@@ -281,6 +345,8 @@ int plan_sort_split(struct plan_sort *g, struct sample_stream *all, struct plan 
     sort_close(d.strata);
     sort_close(d.positions);
     samples_close(all);
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
+        free(d.before[s]);
     free(d.counts);
     buf_free(&record);
     return code;

@@ -4,6 +4,8 @@
  * method of largest remainders. The error of rounding is carried from class to class. */
 #include "packer/plan/split.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -158,16 +160,23 @@ int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *e
 
 /* ---- Arithmetic ------------------------------------------------------------------------------ */
 
-static void take_per_class(const struct split_spec *spec, uint64_t samples,
-                           uint64_t counts[SPLIT_LIMIT])
+uint32_t split_rest(const struct split_spec *spec)
 {
     uint32_t rest = 0;
 
+    while (rest + 1 < spec->count && !spec->splits[rest].is_rest)
+        rest++;
+    return rest;
+}
+
+static void take_per_class(const struct split_spec *spec, uint64_t samples,
+                           uint64_t counts[SPLIT_LIMIT])
+{
+    const uint32_t rest = split_rest(spec);
+
     for (uint32_t i = 0; i < spec->count; i++) {
-        if (spec->splits[i].is_rest) {
-            rest = i;
+        if (i == rest)
             continue;
-        }
         counts[i] = MIN(samples, spec->splits[i].value);
         samples -= counts[i];
     }
@@ -205,6 +214,46 @@ void split_class(const struct split_spec *spec, uint64_t samples, struct split_c
         rounds[most] = false;
         carry->owed[most] -= SPLIT_WHOLE;
     }
+}
+
+/* ---- Small classes --------------------------------------------------------------------------- */
+
+void split_small_add(struct split_small *small, const char *name, bool has_label, double label,
+                     uint64_t samples)
+{
+    const size_t room = sizeof(small->names) - small->used;
+    char item[300];
+    int size;
+
+    if (name != NULL)
+        size = snprintf(item, sizeof(item), "\"%.200s\" (%" PRIu64 ")", name, samples);
+    else if (has_label)
+        size = snprintf(item, sizeof(item), "%.17g (%" PRIu64 ")", label, samples);
+    else
+        size = snprintf(item, sizeof(item), "no label (%" PRIu64 ")", samples);
+    small->classes++;
+    if (small->named + 1 != small->classes || (size_t)size + 2 >= room)
+        return;
+    small->used += (size_t)snprintf(small->names + small->used, room, "%s%s",
+                                    small->named == 0 ? "" : ", ", item);
+    small->named++;
+}
+
+void split_small_text(const struct split_small *small, const struct split_spec *spec, char *text,
+                      size_t size)
+{
+    const uint64_t more = small->classes - small->named;
+    uint64_t most = 0;
+    size_t used;
+
+    for (uint32_t s = 0; s < spec->count; s++)
+        most += spec->splits[s].value;
+    used = (size_t)snprintf(text, size, "split: %s has no sample of %" PRIu64 " class%s with at "
+                            "most %" PRIu64 " sample%s: %s", spec->splits[split_rest(spec)].name,
+                            small->classes, small->classes == 1 ? "" : "es", most, plural(most),
+                            small->names);
+    if (more != 0 && used < size)
+        snprintf(text + used, size - used, ", and %" PRIu64 " more", more);
 }
 
 /* ---- Samples --------------------------------------------------------------------------------- */

@@ -48,6 +48,25 @@ struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 
+/* The classes of which a split that gets the rest has no sample, because the other splits take all
+ * of them. The struct must be zero-initialised. */
+struct split_small {
+    char names[700];            /* text with the first classes and their numbers of samples */
+    size_t used;
+    uint64_t named, classes;
+};
+
+/* Adds a class. `name` is NULL if the class has no name. It is then called by its label, or by the
+ * words "no label" if has_label is false. `samples` is its number of samples in all splits. */
+void split_small_add(struct split_small *small, const char *name, bool has_label, double label,
+                     uint64_t samples);
+/* Writes a notice about these classes to `text`. There must be at least one. */
+void split_small_text(const struct split_small *small, const struct split_spec *spec, char *text,
+                      size_t size);
+
+/* Returns the number of the split that gets the rest. There must be one. */
+uint32_t split_rest(const struct split_spec *spec);
+
 /* Returns the number by which the samples of a class are ordered before they are divided. The first
  * samples in this order go to the first split. */
 uint64_t split_rank(const void *key, size_t key_size, uint64_t seed);

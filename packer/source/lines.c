@@ -120,7 +120,8 @@ static int lines_read_more(struct lines *l, struct sheaf_error *err)
                                   : read_object(l, l->text.data + l->text.size, &got, err);
     if (code == SHEAF_OK && is_first)
         code = look_for_codec(l, &got, err);
-    if (code == SHEAF_OK && is_first && content_check(l->text.data, got, "a list", err) != SHEAF_OK)
+    if (code == SHEAF_OK && is_first &&
+        content_check_list(l->text.data, got, "a list", err) != SHEAF_OK)
         code = err_prefix(err, "%s: ", l->object->url);
     if (code == SHEAF_OK && got != 0 && memchr(l->text.data + l->text.size, '\0', got) != NULL)
         code = refuse_binary(l, is_first, got, err);

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence,
 
 from . import (Dataset, Path, Problem, Progress, Size, Source, _opened, _sheaf, _size, _text, _told,
                _warn)
-from ._types import S3, _s3
+from ._types import S3, Note, _noted, _s3
 
 
 class ConvertResult(NamedTuple):
@@ -76,7 +76,8 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             check_images: str = "none", quality: int = 90, resize: int = 0,
             resize_mode: str = "shorter", duplicate_keys: str = "fail",
             columns: Optional[Sequence[str]] = None, missing: str = "fail",
-            join: bool = False, split: Optional[str] = None) -> ConvertResult:
+            join: bool = False, split: Optional[str] = None,
+            note: Optional[Callable[[Note], Any]] = None) -> ConvertResult:
     """Writes the samples of a data set, in its order, as a data set in another container (`format`) or codec at
     `dest`, as `sheaf convert` does. Keys, fields, labels and class names stay the same. Each shard keeps its samples,
     unless shard_size or shard_count cuts new shards, or `shuffle` gives the samples a new order from `seed`.
@@ -97,13 +98,15 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
     publishes the result.
 
     Raises UnsupportedError if a sample does not fit the container; the message names the sample. Raises CorruptError
-    for a bad record or image. With on_corrupt="skip", it instead calls `report` for each, or gives a warning. Raises
+    for a bad record or image. With on_corrupt="skip", it instead calls `report` for each, or gives a warning. Notices
+    of `sheaf convert` are passed to `note`; without it, a warning is given. Raises
     ExistsError if `dest` is not empty or a key is repeated.
 
         sheaf.convert("shards/", "tfrecords/", format="tfrecord", codec="gzip")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
     calls = {"progress": _told(progress, Progress),
-             "report": _told(_warn if report is None else report, Problem), "s3": _s3(s3)}
+             "report": _told(_warn if report is None else report, Problem), "s3": _s3(s3),
+             "note": _noted(note)}
     size = _size("memory", memory, 0)
     if plan is not None:
         if source is not None or dest is not None or format is not None:

@@ -357,7 +357,7 @@ def pack_items(source: Any, dest: Any, transform: Optional[Transform], version: 
 def pack_staged(source: Any, dest: Any, transform: Optional[Transform],
                 classes: Optional[Sequence[str]], label_base: int, shard_bytes: int, shard_count: int,
                 seed: Optional[int], split: Optional[str], report: Callable[[Problem], Any],
-                options: Dict[str, Any]) -> PackResult:
+                note: Optional[Callable[..., Any]], options: Dict[str, Any]) -> PackResult:
     """Packs samples that are to be shuffled or split, in two steps. First, they are packed as they come into a data
     set in a temporary directory. Then this data set is converted to the destination."""
     if options.get("resume"):
@@ -374,7 +374,7 @@ def pack_staged(source: Any, dest: Any, transform: Optional[Transform],
         then = {name: options[name] for name in ("format", "codec", "prefix", "overwrite", "index",
                                                  "jobs", "memory_bytes", "progress", "s3")}
         then.update(shard_bytes=shard_bytes, shard_count=shard_count, reshard=True,
-                    reshuffle=seed is not None, seed=seed or 0, split=split)
+                    reshuffle=seed is not None, seed=seed or 0, split=split, note=note)
         from . import Dataset
         made = _sheaf.convert(Dataset(first), dest, {}, **then)
     return result._replace(stored_bytes=made["stored_bytes"], shards=made["shards"])

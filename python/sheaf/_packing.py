@@ -7,6 +7,7 @@ import collections.abc
 import contextlib
 import json
 import os
+import re
 import tempfile
 import warnings
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
@@ -14,7 +15,7 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, T
 from . import _sheaf
 from ._rows import are_numbers, not_numbers, plain
 from ._sheaf import ArgumentError
-from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _s3,
+from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _noted, _s3,
                      _size, _text, _told)
 
 
@@ -152,7 +153,8 @@ def _class_names(classes: Classes, label_base: int) -> Optional[List[str]]:
         return list(Dataset(place).classes)
     with open(place, encoding="utf-8-sig") as file:
         text = file.read()
-    return _in_order(json.loads(text), label_base) if text.startswith(("[", "{")) else text.splitlines()
+    is_json = re.match(r"""[\[{]\s*(["'\[\]{}\d-]|$)""", text)     # a class may be called "[UNK]"
+    return _in_order(json.loads(text), label_base) if is_json else text.splitlines()
 
 
 @contextlib.contextmanager
@@ -217,7 +219,10 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     are packed in their order, unless `seed` shuffles them or `split` divides them. Both options need disk space for a
     second copy while they run. If a key is repeated, duplicate_keys="number" gives the later sample a free key such as
     KEY-2, and "drop" leaves it out. `classes` names the labels; it is an error if no sample has a label. If samples are
-    sorted by class, `note` is called, or a warning is given.
+    sorted by class, `note` is called.
+
+    `note` is called for each notice that `sheaf pack` prints, such as one about columns of a list that became fields.
+    Without it, a warning is given.
 
     `resume` continues a run that was killed, after its last finished shard. The source, the options, the name of
     transform and `version` must be the same as before. `version` is any text. Use another text whenever transform
@@ -239,7 +244,7 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     choosing = dict(shard_count=shard_count, root=_text(root), no_shuffle=no_shuffle,
                     seed=seed or 0, split=split, dry_run=dry_run, plan=_told(plan, PlanShard),
                     filters=_filters(include, exclude), field_aliases=_aliases(field_alias),
-                    key_end=key_end, note=_told(note, Note), on_change=on_change,
+                    key_end=key_end, note=_noted(note), on_change=on_change,
                     max_skipped=_limit(max_skipped), class_depth=class_depth)
     if not _is_files(source):
         _refuse("is for files, and the source is samples", root=root, dry_run=dry_run, plan=plan,
@@ -277,7 +282,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     if made is None or not _is_files(source):
         if seed is not None or split is not None:
             return _making.pack_staged(sources.of(source), dest, made, _class_names(classes, label_base),
-                                       label_base, size, shard_count, seed, split, tell, writing)
+                                       label_base, size, shard_count, seed, split, tell, _noted(note),
+                                       writing)
         return _making.pack_items(sources.of(source), dest, made, version, _class_names(classes, label_base),
                                   label_base, size, tell, note or _warn_note, writing)
     _refuse("is not possible with a transform: pack with split alone, and then each part of that, "
@@ -323,7 +329,7 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
             progress=_told(progress, Progress), report=_told(report, Problem),
             filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
             fix_images=fix_images, check_images=check_images, quality=quality,
-            resize=resize, resize_mode=resize_mode, note=_told(note, Note), s3=_s3(s3),
+            resize=resize, resize_mode=resize_mode, note=_noted(note), s3=_s3(s3),
             on_change=on_change, max_skipped=_limit(max_skipped), class_depth=class_depth,
             classes=file, duplicate_keys=duplicate_keys))
 
@@ -376,6 +382,9 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
     of `split`. A sample that one of the splits has is not added to another one.
 
         sheaf.append("new-photos/", "shards/")"""
+    if not _is_files(source):
+        raise ArgumentError("append: the source is samples, expected files: pack the samples as another data set, and "
+                            "join the two in a view")
     return PackResult(**_sheaf.append(
         source, dataset, shard_bytes=_size("shard_size", shard_size, 0), shard_count=shard_count,
         root=_text(root), no_shuffle=no_shuffle, seed=seed, on_error=on_error, resume=resume,
@@ -384,7 +393,7 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
         plan=_told(plan, PlanShard), filters=_filters(include, exclude),
         field_aliases=_aliases(field_alias), key_end=key_end, fix_images=fix_images,
         check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
-        note=_told(note, Note), s3=_s3(s3), class_depth=class_depth,
+        note=_noted(note), s3=_s3(s3), class_depth=class_depth,
         on_change=on_change, max_skipped=_limit(max_skipped), split=split))
 
 

@@ -221,6 +221,12 @@ def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[
     return lambda *values: call(kind(*values))
 
 
+def _noted(note: Optional[Callable[[Note], Any]]) -> Optional[Callable[..., Any]]:
+    """Returns a function that passes a note to the program's callable, or warns if there is none, so that no note is
+    silent."""
+    return _told((lambda told: warnings.warn(told.message, stacklevel=4)) if note is None else note, Note)
+
+
 def _warn(problem: Problem) -> None:
     """Warns about a problem, so that no problem is silent."""
     warnings.warn("skipped: %s" % problem.message, stacklevel=4)

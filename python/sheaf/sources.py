@@ -44,6 +44,7 @@ import json
 import os
 import shutil
 import tempfile
+import urllib.parse
 import warnings
 import weakref
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
@@ -148,7 +149,8 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
 
 class parquet(_Source):                 # pylint: disable=invalid-name
     """Returns the rows of a Parquet file, of several files, or of the files in a directory and its
-    subdirectories, in byte order of their paths. Files at s3://, https:// and hf:// are first copied to a temporary directory.
+    subdirectories, in byte order of their paths. Files at s3://, https:// and hf:// are first copied to a temporary
+    directory. So are the files that such a table names.
 
         sheaf.pack(sheaf.sources.parquet("train/", key="id", fields={"image": "jpg"}), "shards/")"""
 
@@ -158,6 +160,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         self._parquet = _need("pyarrow.parquet", "pyarrow")
         given = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
         self._folders: List[str] = []       # temporary directories with copies, which are removed with this object
+        self._places: Dict[str, str] = {}   # for the copy of a single file: the URL of the directory it is from
         self._paths = [file for each in given for file in _below(self._here(each), ".parquet")]
         self._counts = [self._parquet.read_metadata(file).num_rows for file in self._paths]
         self.samples = sum(self._counts)
@@ -183,6 +186,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         path = os.path.realpath(os.path.join(folder, name))
         if os.path.commonpath([os.path.realpath(folder), path]) != os.path.realpath(folder):
             raise ArgumentError("%r is not below %r" % (name, folder))
+        self._bring(name, path, folder)
         with open(path, "rb") as file:
             data = file.read()
         below, base = os.path.split(os.path.relpath(path, os.path.realpath(folder)))
@@ -200,7 +204,23 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         self._folders.append(folder)
         fetch(text, folder)
         found = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
-        return found[0] if len(found) == 1 else folder
+        if len(found) != 1:
+            return folder
+        if not text.endswith("/"):
+            self._places[folder] = text.partition("?")[0].rpartition("/")[0] + "/"
+        return found[0]
+
+    def _bring(self, name: str, path: str, folder: str) -> None:
+        """Copies the file `name` to `path`, in the copy of a remote directory, unless it is there. If the directory can
+        be listed, all its files are copied at once."""
+        place = self._places.get(folder)
+        if place is None or os.path.exists(path):
+            return
+        from . import fetch
+        if place.startswith("http"):
+            fetch(place + urllib.parse.quote(name), os.path.dirname(path))
+        else:
+            fetch(place, folder)
 
     def _take_features(self, written: Mapping[str, Any]) -> None:
         """Reads the notes of Hugging Face's datasets about the columns: which are images, and the names of classes.

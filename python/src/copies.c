@@ -36,6 +36,7 @@ static int copy_init(struct copy *c, PyObject *reading, PyObject *keywords)
     c->reading.report = calls_report;
     c->reading.report_context = &c->calls;
     c->packing.progress = c->unpacking.progress = calls_progress;
+    c->packing.note = calls_note;
     c->packing.context = c->unpacking.context = &c->calls;
     c->packing.interrupt = c->unpacking.interrupt = &c->calls.interrupt;
     return 0;

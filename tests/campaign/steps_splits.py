@@ -31,8 +31,7 @@ def deal(samples, spec, seed, before):
     classes, found = collections.defaultdict(list), {name: [] for name, _ in numbers}
     for sample in samples:
         classes[sample.labels[0]].append(sample)
-    had = {name: collections.Counter(s.labels for s in before.get(name, ()) if s.name is not None)
-           for name, _ in numbers}
+    had = {name: collections.Counter(s.labels for s in before.get(name, ())) for name, _ in numbers}
     total = sum(len(each) for each in before.values())
     owed = {} if "/class" in spec else {
         name: total * number - len(before.get(name, ())) * WHOLE for name, number in numbers}

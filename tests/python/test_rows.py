@@ -267,6 +267,29 @@ class OrderTest(RowsCase):
         with open(self.path(*names, "dataset.json")) as file:
             return json.load(file)["options"]
 
+    def test_notes_are_warnings(self):
+        """A notice of the command is a warning, unless the program takes it."""
+        rows = [{"txt": "a", "label": int(i % 20 == 0)} for i in range(100)]
+        files = self.tree({"%s/%d" % (name, i): name for name, count in (("a", 30), ("b", 5)) for i in range(count)}, "f")
+        split = "train=10/class,val=rest"
+        words = r"^split: val has no sample of 1 class with at most 10 samples: %s \(5\)$"
+        self.assertEqual(sheaf.pack(files, self.path("whole")).samples, 35)
+        for name, make in ((1, lambda **more: sheaf.pack(iter(rows), self.path("r"), split=split, **more)),
+                           ('"b"', lambda **more: sheaf.pack(files, self.path("p"), split=split, **more)),
+                           ('"b"', lambda **more: sheaf.convert(self.path("whole"), self.path("c"), format="tfrecord",
+                                                                split=split, **more))):
+            with self.assertWarnsRegex(UserWarning, words % name) as warned:
+                make()
+            self.assertEqual(len(warned.warnings), 1)
+            told = []
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                make(note=told.append, overwrite=True)
+            self.assertRegex(told[0].message, words % name)
+            self.assertEqual(len(told), 1)
+        with self.assertRaisesRegex(sheaf.ArgumentError, "^append: the source is samples"):
+            sheaf.append(iter(rows), self.path("whole"))
+
     def test_splits_of_samples_are_those_of_files(self):
         """Samples and files with the same keys and labels go to the same splits, and the manifests say so."""
         keys = ["%s/%03d" % (kind, i) for kind in ("a", "b", "c") for i in range(27)]

@@ -334,6 +334,24 @@ class Append(Case):
             self.assertEqual([sum(key.startswith(c) for key in train) for c in ("cat", "dog", "owl")],
                              [40, 40, expected])
 
+    def test_a_new_class_of_so_many_that_has_samples(self):
+        """Samples that had the label of a class before it was one count among the N samples of the class."""
+        spec = "train=6/class,val=rest"
+        for container in CONTAINERS:
+            dest = self.path("set-" + container)
+            pack(make_tree(self.path("a"), {"aa/%d.bin" % i: b"a" for i in range(9)}), dest, container, "none",
+                 "--split", spec)
+            numbered = make_tree(self.path("n"), {
+                name: data for i in range(4) for name, data in (("n%d.bin" % i, b"n"), ("n%d.cls" % i, b"1"))})
+            sheaf("append", numbered, os.path.join(dest, "train"))
+            new = make_tree(self.path("b"), {"bb/%d.bin" % i: b"b" for i in range(9)})
+            for _ in range(2):
+                sheaf("append", new, dest, "--resume")
+                self.assertEqual([manifest_of(os.path.join(dest, name))["class_samples"] for name in ("train", "val")],
+                                 [[6, 6], [3, 7]])
+                for name in ("train", "val"):
+                    sheaf("verify", os.path.join(dest, name))
+
     def test_resume_of_all_splits_of_so_many(self):
         """A finished append is found again, though the samples that it added count for its own division."""
         spec = "train=4/class,val=3/class,test=rest"
@@ -745,13 +763,14 @@ class Killed(Case):
                                            for name in ("cat", "dog") for i in range(12)})
         new = make_tree(self.path("new"), {"%s/b%02d.bin" % (name, i): b"%d" % i
                                            for name in ("cat", "dog", "owl") for i in range(8)})
-        for spec in ("train=0.8,val=0.2", "train=10/class,val=1/class,test=rest"):
+        few = b'sheaf: split: test has no sample of 1 class with at most 11 samples: "owl" (8)\n'
+        for spec, says in (("train=0.8,val=0.2", b""), ("train=10/class,val=1/class,test=rest", few)):
             with self.subTest(spec=spec):
                 self.objects.clear()
                 sheaf("pack", old, "s3://bucket/set", "--format", "tfrecord", "--split", spec, env=self.env)
-                self.kill_at_each_request(new)
+                self.kill_at_each_request(new, says)
 
-    def kill_at_each_request(self, new):
+    def kill_at_each_request(self, new, says):
         step = 12 if support.QUICK else 4
         before, at = dict(self.objects), support.random.Random(support.seed()).randrange(step) - step
         words = [SHEAF, "append", new, "s3://bucket/set", "--shard-count", "2"]
@@ -772,7 +791,7 @@ class Killed(Case):
             errors = process.communicate()[1]
             self.server.served = None
             if left[0] > 0:
-                self.assertEqual((process.returncode, errors), (0, b""))
+                self.assertEqual((process.returncode, errors), (0, says))
                 break
             sheaf(*words[1:], "--resume", env=self.env)
             self.assertEqual(self.stored(), whole, "killed at request %d" % at)

@@ -101,6 +101,34 @@ class Agreement(Case):
                     self.path("unnamed"), status=2)
         self.assert_error(done, "unnamed", "have no names")
 
+    def test_names_that_look_like_a_page_or_json(self):
+        """The first names of a list are not a web page or a JSON document because of a bracket."""
+        tree = make_tree(self.path("tree"), {"%s/1.txt" % name: b"1" for name in ("cat", "<html>", "[UNK]")})
+        for i, text in enumerate(("<html>\n[UNK]\ncat\n", "\ufeff<html>\r\n[UNK]\r\ncat", "[UNK]\n<html>\ncat\n",
+                                  '["cat", "<html>", "[UNK]"]', '{\n"cat": 0, "<html>": 1, "[UNK]": 2}',
+                                  "<error>\n<html>\ncat\n[UNK]")):
+            names = self.path("names-%d" % i)
+            write(names, text.encode())
+            out = self.path("out-%d" % i)
+            sheaf("pack", tree, out, "--format", "tfrecord", "--classes", names)
+            expected = text.lstrip("\ufeff").split() if "," not in text else ["cat", "<html>", "[UNK]"]
+            self.assertEqual(decoders.DataSet(out).classes, expected)
+        for text, words in (("<html>", "a web page"), ("<html>\n<body>\n<h1>404</h1>", "a web page"),
+                            ("<!DOCTYPE html>\n<title>Sign in\n", "a web page"), ("<Error>\n<Code>No</Code>", "XML"),
+                            ("<?xml version='1.0'?>\n<Error>\n", "XML"), ("<html>\n<meta charset=\"x\">", "a web page"),
+                            ("['cat', 'dog']", "invalid token"), ("[1, 2]", "")):
+            write(self.path("wrong"), text.encode())
+            done = sheaf("pack", tree, self.path("none"), "--format", "tfrecord", "--classes", self.path("wrong"),
+                         status=1)
+            self.assert_error(done, self.path("wrong"), words)
+
+    def test_lists_that_begin_like_a_page(self):
+        for name in ("<html>.txt", "b.txt"):
+            write(self.path("d", name), b"1")
+        write(self.path("d/list.txt"), b"<html>.txt\nb.txt\n")
+        sheaf("pack", self.path("d/list.txt"), self.path("out"), "--format", "tfrecord")
+        self.assertEqual({s.key for s in decoders.DataSet(self.path("out")).samples()}, {"<html>", "b"})
+
     def test_classes_on_many_machines(self):
         pack(self.train, self.path("train"))
         pack(self.val, self.path("val"), "webdataset", "none", "--classes", self.path("train"))

@@ -293,6 +293,40 @@ class Leaks(Case):
                      os.path.join(out, "train"))
         self.assertIn(b"the keys are not compared with those of the split val", done.stderr)
 
+    def test_classes_that_are_not_in_the_rest(self):
+        """A class with few samples is named, because the split that gets the rest has none of them."""
+        tree = make_tree(self.path("tree"), {"%s/%02d.txt" % (name, i): b"%d" % i for name, count in
+                                             (("cat", 16), ("dog", 7), ("owl", 15)) for i in range(count)})
+        spec = ("--split", "train=10/class,val=5/class,test=rest")
+        words = (b"sheaf: split: test has no sample of 2 classes with at most 15 samples: "
+                 b'"dog" (7), "owl" (15)\n')
+        out, whole, plan = self.path("out"), self.path("whole"), self.path("plan")
+        sheaf("pack", tree, whole, "--format", "tfrecord")
+        for command in (("pack", tree, out, "--format", "tfrecord", "--dry-run"),
+                        ("pack", tree, out, "--format", "tfrecord", "--on-error", "skip", "--dry-run"),
+                        ("plan", tree, self.path("parts"), "-o", plan, "--format", "tfrecord"),
+                        ("convert", whole, self.path("made"), "--format", "webdataset"),
+                        ("pack", tree, out, "--format", "tfrecord")):
+            self.assertEqual(sheaf(*command, *spec).stderr, words, command)
+        self.assertEqual(sheaf("pack", tree, out, "--format", "tfrecord", *spec, "--quiet", "--overwrite").stderr, b"")
+        for command in (("pack", tree), ("convert", whole)):        # a class with 16 samples and more is not named
+            done = sheaf(*command, self.path("x" + command[0]), "--format", "tfrecord", "--split", "train=6/class,val=rest")
+            self.assertEqual(done.stderr, b"")
+        for name, count, said in (("fox", 3, True), ("cat", 3, False), ("dog", 3, True), ("dog", 30, False)):
+            more = make_tree(self.path("more"), {"%s/n%d-%d.txt" % (name, count, i): b"n" for i in range(count)})
+            done = sheaf("append", more, out, "--exclude", "*", "--include", "n%d-*" % count, "--include", "%s/" % name)
+            self.assertEqual(b'"%s" (%d)' % (name.encode(), 10 if name == "dog" else count) in done.stderr, said, name)
+
+    def test_many_classes_that_are_not_in_the_rest(self):
+        tree = make_tree(self.path("tree"), {"class-%03d/0.txt" % i: b"" for i in range(500)})
+        write(os.path.join(tree, "class-000/1.txt"), b"")
+        done = sheaf("pack", tree, self.path("out"), "--format", "tfrecord", "--split", "train=1/class,val=rest")
+        self.assertRegex(done.stderr, rb'has no sample of 499 classes with at most 1 sample: "class-001" \(1\), '
+                         rb'"class-002" \(1\), .*, and \d+ more\n$')
+        named = done.stderr.count(b'"') // 2
+        self.assertTrue(done.stderr.endswith(b", and %d more\n" % (499 - named)))
+        self.assertGreater(named, 20)
+
 
 class GoodOnes(Case):
     def test_so_many_good_samples_of_each_class(self):
