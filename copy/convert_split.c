@@ -110,7 +110,8 @@ static int read_places(struct split_dealing *d, struct sheaf_error *err)
 
 /* Notes a class if the split that gets the rest has no sample of the class. `place` is the place of
  * one of its samples. */
-static void note_small(struct split_dealing *d, const struct split_place *place, uint64_t samples)
+static void note_small_class(struct split_dealing *d, const struct split_place *place,
+                             uint64_t samples)
 {
     const struct convert *c = d->convert;
     const double class = place->label - c->in.info.label_base;
@@ -132,7 +133,7 @@ static void deal_class(struct split_dealing *d, uint64_t first, uint64_t end,
 
     split_class(&c->split.spec, end - first, carry, counts);
     if (c->split.spec.per_class && counts[split_rest(&c->split.spec)] == 0)
-        note_small(d, &d->places[first], end - first);
+        note_small_class(d, &d->places[first], end - first);
     for (uint32_t s = 0; s < c->split.spec.count; s++)
         for (uint64_t i = 0; i < counts[s]; i++, first++) {
             const uint64_t number = d->places[first].number;

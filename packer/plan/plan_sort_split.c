@@ -135,7 +135,7 @@ static void owe_before(const struct dealing *d, struct split_carry *carry)
 
 /* Counts the samples of each class that the splits have already. A sample counts even if its label
  * was not yet a class when it was packed. */
-static int count_before(struct dealing *d, struct sheaf_error *err)
+static int count_existing_classes(struct dealing *d, struct sheaf_error *err)
 {
     const struct plan_grow *grow = d->sort->grow;
     int code = SHEAF_OK;
@@ -227,7 +227,7 @@ static int deal_counted(struct dealing *d, const uint64_t counts[SPLIT_LIMIT],
 }
 
 /* Notes a class if the split that gets the rest has no sample of the class. */
-static void note_small(struct dealing *d, uint32_t label, const uint64_t counts[SPLIT_LIMIT])
+static void note_small_label(struct dealing *d, uint32_t label, const uint64_t counts[SPLIT_LIMIT])
 {
     const struct plan_label *l = &d->plan->labels[label];
     uint64_t all[SPLIT_LIMIT], samples = 0;
@@ -249,7 +249,7 @@ static int deal(struct dealing *d, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     owe_before(d, &carry);
-    code = count_before(d, err);
+    code = count_existing_classes(d, err);
     for (uint32_t label = 0; label < d->plan->label_count && code == SHEAF_OK; label++) {
         struct split_spec spec = d->spec;
         uint64_t counts[SPLIT_LIMIT];
@@ -267,7 +267,7 @@ static int deal(struct dealing *d, struct sheaf_error *err)
             code = deal_counted(d, counts, err);
         }
         if (spec.per_class && code == SHEAF_OK)
-            note_small(d, label, counts);
+            note_small_label(d, label, counts);
     }
     return code == SHEAF_OK ? sort_finish(d->positions, err) : code;
 }
