@@ -4,7 +4,8 @@
  * set, and for a view that takes only some samples of each shard, in pieces of the lane's line. If
  * the index sections of all sources of a view do not fit into memory, each source must still read
  * more than one sample at a time. A shard that was read is closed if memory for its section was not
- * planned, and the first sample of an epoch does not wait for reads that later samples need. */
+ * planned. Memory for kept records of columns is used again for the next shard. The first sample of
+ * an epoch does not wait for reads that later samples need. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -256,6 +257,87 @@ static void shards_that_were_read_are_closed(void **state)
     remove_indexed(&set);
 }
 
+static void add_column(const char *directory, uint64_t samples)
+{
+    const struct sheaf_field field = { .name = "txt", .data = "value", .size = 5 };
+    struct sheaf_column_options options;
+    struct sheaf_column_writer *writer;
+    struct sheaf_column_result result;
+    struct sheaf_error error;
+
+    sheaf_column_options_init(&options, sizeof(options));
+    must(sheaf_column_open(directory, "c", &options, &writer, &error));
+    for (uint64_t i = 0; i < samples; i++)
+        must(sheaf_column_append(writer, &field, 1, &error));
+    must(sheaf_column_finish(writer, &result, &error));
+    sheaf_column_free(writer);
+}
+
+static size_t spare_rooms(const struct shards *s)
+{
+    size_t count = 0;
+
+    for (const struct kept_room *room = s->rooms; room != NULL; room = room->next)
+        count++;
+    return count;
+}
+
+static void memory_for_kept_records_is_used_again(void **state)
+{
+    static const uint64_t counts[] = { 200, 200, 200, 200, 200, 200, 0 };
+    static const char *const columns[] = { "c" };
+    struct sheaf_verify_options options;
+    struct sheaf_verify_result result;
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+    struct sheaf_error error;
+    struct shard_set set;
+    struct shards *s;
+
+    (void)state;
+    shards_make(&set, &webdataset_ops, counts);
+    sheaf_verify_options_init(&options, sizeof(options));
+    must(sheaf_index(set.directory, "", 0, &options, &result, &error));
+    add_column(set.directory, set.samples);
+    dataset = shards_open(&set);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = 1;
+    o.columns = columns;
+    o.column_count = 1;
+    reader = shards_reader(dataset, &o);
+    s = &reader->load.shards;
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        uint64_t samples = 0;
+        size_t most = 0;
+
+        s->keep_columns = true;
+        s->idle_most = 0;
+        reader->load.queued_most = 1;
+        reader->load.read_most = 8 << 10;
+        for (; sheaf_reader_next(reader, &sample) == SHEAF_OK; samples++) {
+            size_t open = 0;
+
+            for (size_t i = 0; i < COUNT_OF(counts) - 1; i++)
+                open += s->open[i] != NULL && s->open[i]->room != NULL;
+            most = MAX(most, open + spare_rooms(s));
+        }
+        assert_int_equal(samples, set.samples);
+        /* Without spare memory, each of the six shards would have new memory. */
+        assert_in_range(most, 1, 3);
+        must(sheaf_reader_begin_epoch(reader, epoch + 1));
+        assert_in_range(spare_rooms(s), 1, 3);
+    }
+    shards_trim_rooms(s, s->budget->limit);         /* Another use needs the whole budget. */
+    assert_int_equal(spare_rooms(s), 0);
+    assert_int_equal(s->rooms_bytes, 0);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    must(sheaf_column_drop(set.directory, "c", &error));
+    remove_indexed(&set);
+}
+
 static void the_first_sample_waits_for_no_other_reads(void **state)
 {
     static const uint64_t counts[] = { 2000, 2000, 0 };
@@ -291,6 +373,7 @@ int main(void)
         cmocka_unit_test(the_shard_of_the_next_piece_is_opened_ahead),
         cmocka_unit_test(a_source_without_room_for_its_index_reads_several_at_once),
         cmocka_unit_test(shards_that_were_read_are_closed),
+        cmocka_unit_test(memory_for_kept_records_is_used_again),
         cmocka_unit_test(the_first_sample_waits_for_no_other_reads),
     };
 

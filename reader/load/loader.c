@@ -60,6 +60,7 @@ void loader_trim(struct loader *l)
         l->spare_bytes -= work_kept_bytes(w);
         work_free(w);
     }
+    shards_trim_rooms(&l->shards, l->spare_bytes);
 }
 
 /* Takes spare buffers for a read that needs `memory` bytes: the largest spare buffers that are not

@@ -35,6 +35,7 @@ static void shards_close_shard(struct shard *shard)
     free(shard->lines);
     index_section_free(shard->own_section);
     shards_close_columns(shard);
+    shards_give_room(shard);
     free(shard);
 }
 
@@ -47,6 +48,7 @@ void shards_free(struct shards *s)
             shards_close_shard(s->open[i]);
     free(s->open);
     s->open = NULL;
+    shards_trim_rooms(s, UINT64_MAX);
     index_files_close(&s->indexes);
 }
 
@@ -166,9 +168,7 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
     if (source->manifest.joined)  /* A piece takes at least two bytes. */
         bytes += m->index_bytes / 2 * sizeof(struct index_block);
-    for (size_t i = 0; s->keep_columns && i < s->columns->count; i++)
-        bytes += columns_kept_most(s->columns, number, i, m->samples);
-    return bytes + columns_index_bytes(s->columns, m->samples);
+    return bytes + shards_kept_bytes(s, number) + columns_index_bytes(s->columns, m->samples);
 }
 
 bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_reserved)
@@ -206,16 +206,21 @@ static void become_idle(struct shards *s, struct shard *shard)
     s->idle_count++;
 }
 
+static void give_shard_memory(struct shards *s, bool is_reserved, uint64_t bytes)
+{
+    if (is_reserved)
+        budget_give_reserved(s->budget, bytes);
+    else
+        budget_give(s->budget, bytes);
+}
+
 /* Closes a shard that is not in use. */
 static void shards_end_shard(struct shards *s, struct shard *shard)
 {
     workers_wait(s->workers, &shard->job);
     s->open[shard->number] = NULL;
     s->bytes -= shard->memory_bytes;
-    if (shard->is_reserved)
-        budget_give_reserved(s->budget, shard->memory_bytes);
-    else
-        budget_give(s->budget, shard->memory_bytes);
+    give_shard_memory(s, shard->is_reserved, shard->memory_bytes);
     shards_close_shard(shard);
 }
 
@@ -283,9 +288,14 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
         free(shard);
         return shards_no_room(s, number, err);
     }
-    shard->job.run = shards_open_shard;
     shard->owner = s;
     shard->number = number;
+    if (shards_take_room(shard, err) != SHEAF_OK) {
+        give_shard_memory(s, shard->is_reserved, memory);
+        free(shard);
+        return SHEAF_ERR_MEMORY;
+    }
+    shard->job.run = shards_open_shard;
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* The job replaces this code when it runs. */
     shard->memory_bytes = memory;

@@ -36,6 +36,16 @@ struct shard {
     /* one element for each column that the reader reads; NULL if it reads no columns */
     struct shard_column *columns;
     size_t column_count;
+    /* memory for the records of columns that are kept (shard_column.kept); NULL if none are kept */
+    struct kept_room *room;
+};
+
+/* Memory for the records of small columns while a shard is open. After the shard was closed, the
+ * memory is used again for another shard, because new pages of memory take much time. */
+struct kept_room {
+    struct kept_room *next;             /* next element of the list of spare rooms */
+    uint64_t bytes;                     /* size of `data` */
+    uint8_t data[];
 };
 
 /* The records of a column for an open shard. A column is a field that was added to a data set, its
@@ -50,8 +60,8 @@ struct shard_column {
     uint64_t *offsets;
     uint32_t *crcs;                     /* the CRC-32C of each record */
     /* If the records are kept in memory: the bytes of all records of the column for this shard.
-     * Their checksums have been verified. Otherwise NULL. */
-    uint8_t *kept;
+     * Their checksums have been verified. They lie in the shard's room. Otherwise NULL. */
+    const uint8_t *kept;
 };
 
 struct shards {
@@ -77,6 +87,10 @@ struct shards {
     size_t idle_count, idle_most;       /* number of idle shards, and the largest allowed number */
     uint64_t bytes;                     /* memory of all open shards, idle or in use */
     uint64_t idle_most_bytes;           /* Idle shards are closed if `bytes` exceeds this limit. */
+    /* Spare memory of closed shards, and its size. It is not taken from the budget, but it is freed
+     * when the budget has no room for it. */
+    struct kept_room *rooms;
+    uint64_t rooms_bytes;
     /* set to a value other than zero to make the jobs that open shards end soon, for example when
      * the reader is freed */
     volatile int cancelled;
@@ -114,6 +128,14 @@ bool shards_trim(struct shards *s);
 
 /* ---- Columns (shards_columns.c) -------------------------------------------------------------- */
 
+/* Returns the memory in bytes for the kept records of all columns while a shard is open. */
+uint64_t shards_kept_bytes(const struct shards *s, uint32_t number);
+/* Gives the shard its memory for kept records, which has shards_kept_bytes bytes. */
+int shards_take_room(struct shard *shard, struct sheaf_error *err);
+/* Takes this memory back. It becomes spare memory, if the budget has room. */
+void shards_give_room(struct shard *shard);
+/* Frees spare memory until the budget has room for the rest and for `more` bytes. */
+void shards_trim_rooms(struct shards *s, uint64_t more);
 /* Opens the columns of a shard. The index section of the shard must be in memory. */
 int shards_open_columns(struct shard *shard, struct sheaf_error *err);
 void shards_close_columns(struct shard *shard);

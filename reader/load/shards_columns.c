@@ -12,7 +12,92 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
+
+/* Spare memory is used again for kept records that need n bytes if it has at least n, and at most
+ * n + n / ROOM_PART + ROOM_MORE bytes. */
+#define ROOM_PART 8u
+#define ROOM_MORE ((uint64_t)16 << 10)
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+/* Returns the memory in bytes for the kept records of the first `count` columns. */
+static uint64_t kept_bytes(const struct shards *s, uint32_t number, size_t count)
+{
+    const uint64_t samples = s->dataset->manifest.shards[number].samples;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; s->keep_columns && i < count; i++)
+        bytes += columns_kept_most(s->columns, number, i, samples);
+    return bytes;
+}
+
+uint64_t shards_kept_bytes(const struct shards *s, uint32_t number)
+{
+    return s->keep_columns ? kept_bytes(s, number, s->columns->count) : 0;
+}
+
+/* Returns true if the room has `bytes` bytes and is not much larger. */
+static bool suits(const struct kept_room *room, uint64_t bytes)
+{
+    return room->bytes >= bytes && room->bytes - bytes <= bytes / ROOM_PART + ROOM_MORE;
+}
+
+static struct kept_room *remove_room(struct shards *s, struct kept_room **at)
+{
+    struct kept_room *room = *at;
+
+    *at = room->next;
+    s->rooms_bytes -= room->bytes;
+    return room;
+}
+
+int shards_take_room(struct shard *shard, struct sheaf_error *err)
+{
+    struct shards *s = shard->owner;
+    const uint64_t bytes = shards_kept_bytes(s, shard->number);
+
+    if (bytes == 0)
+        return SHEAF_OK;
+    for (struct kept_room **at = &s->rooms; *at != NULL; at = &(*at)->next)
+        if (suits(*at, bytes)) {
+            shard->room = remove_room(s, at);
+            return SHEAF_OK;
+        }
+    if (s->rooms != NULL)       /* Otherwise there would be more and more rooms of other sizes. */
+        free(remove_room(s, &s->rooms));
+    shard->room = malloc(sizeof(*shard->room) + bytes);
+    if (shard->room == NULL)
+        return err_memory(err, bytes);
+    shard->room->bytes = bytes;
+    return SHEAF_OK;
+}
+
+void shards_give_room(struct shard *shard)
+{
+    struct shards *s = shard->owner;
+
+    if (shard->room == NULL)
+        return;
+    shard->room->next = s->rooms;
+    s->rooms = shard->room;
+    s->rooms_bytes += shard->room->bytes;
+    shards_trim_rooms(s, 0);
+}
+
+void shards_trim_rooms(struct shards *s, uint64_t more)
+{
+    while (s->rooms != NULL) {
+        const uint64_t left = s->budget->limit - s->budget->used;
+
+        if (s->rooms_bytes <= left - MIN(more, left))
+            return;
+        free(remove_room(s, &s->rooms));
+    }
+}
+
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 int shard_column_check(const struct shard_column *c, uint64_t record, const uint8_t *data,
                        struct sheaf_error *err)
@@ -58,25 +143,20 @@ static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_
     return true;
 }
 
-/* Reads the records of a column into memory and keeps them, if they fit into `room` bytes. If a
+/* Reads the records of a column into `data` and keeps them, if they fit into `room` bytes. If a
  * record is damaged, keeps none of them. Each record is then read together with its sample, and the
  * damage is reported at that time. */
-static int keep_records(struct shard_column *c, uint64_t samples, uint64_t room,
+static int keep_records(struct shard_column *c, uint64_t samples, uint8_t *data, uint64_t room,
                         struct sheaf_error *err)
 {
     const uint64_t bytes = c->offsets[samples] - c->offsets[0];
-    uint8_t *data;
     int code;
 
     if (bytes == 0 || bytes > room)
         return SHEAF_OK;
-    data = malloc(bytes);
-    if (data == NULL)
-        return err_memory(err, bytes);
     code = store_read(c->object, c->offsets[0], data, bytes, err);
     if (code != SHEAF_OK || !are_right(c, data, samples)) {
         store_distrust(c->object, c->offsets[0], bytes);
-        free(data);
         return code;
     }
     store_close(c->object);
@@ -103,9 +183,10 @@ static int shards_columns_open_column(struct shard *shard, size_t column, struct
     if (code == SHEAF_OK)
         code = listed_open(shard->owner->cache, place->layer, c->url, m->xxh3, m->bytes,
                            &c->object, err);
-    if (code == SHEAF_OK && shard->owner->keep_columns)
-        code = keep_records(c, samples, columns_kept_most(columns, shard->number, column, samples),
-                            err);
+    if (code == SHEAF_OK && shard->room != NULL)
+        code = keep_records(c, samples,
+                            shard->room->data + kept_bytes(shard->owner, shard->number, column),
+                            columns_kept_most(columns, shard->number, column, samples), err);
     return code;
 }
 
@@ -135,7 +216,6 @@ void shards_close_columns(struct shard *shard)
     for (size_t i = 0; i < shard->column_count; i++) {
         store_close(shard->columns[i].object);
         free(shard->columns[i].offsets);
-        free(shard->columns[i].kept);
     }
     free(shard->columns);
 }
