@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/flag.h"
 #include "store/interrupt.h"
 #include "store/store.h"
@@ -24,6 +25,7 @@
 #include "tests/common_tree.h"
 
 #define FOR_EVER_MS 600000
+#define SET "s3://bucket/set"
 
 static const uint64_t counts[] = { 200, 0 };
 
@@ -53,6 +55,22 @@ static void put_set(const char *directory)
         assert_int_equal(unlink(path), 0);
     }
     closedir(all);
+}
+
+/* Adds a column to the data set in the bucket. */
+static void add_column(const char *name)
+{
+    const struct sheaf_field field = { .name = "txt", .data = "value", .size = 5 };
+    struct sheaf_column_options options;
+    struct sheaf_column_writer *writer;
+    struct sheaf_column_result result;
+
+    sheaf_column_options_init(&options, sizeof(options));
+    must(sheaf_column_open(SET, name, &options, &writer, &error));
+    for (uint64_t i = 0; i < counts[0]; i++)
+        must(sheaf_column_append(writer, &field, 1, &error));
+    must(sheaf_column_finish(writer, &result, &error));
+    sheaf_column_free(writer);
 }
 
 static int start(void **state)
@@ -166,9 +184,11 @@ static void test_listing_a_source(void **state)
 
 /* Tests a reader whose shard cannot be opened or read. It moves to another epoch and to a position,
  * and is closed, without any response. */
-static void check_reader(const struct fake_fault *fault, bool cached, const char *match)
+static void check_reader(const struct fake_fault *fault, bool cached, const char *match,
+                         size_t column_count)
 {
-    const char *source = "s3://bucket/set";
+    static const char *const columns[] = { "a", "b", "c" };
+    const char *source = SET;
     struct sheaf_reader_options options;
     struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
@@ -179,6 +199,9 @@ static void check_reader(const struct fake_fault *fault, bool cached, const char
     must(sheaf_dataset_open(&source, 1, &dataset, &error));
     sheaf_reader_options_init(&options, sizeof(options));
     options.cache_directory = cached ? tree_path(&tree, "cache") : NULL;
+    options.columns = columns;
+    options.column_count = column_count;
+    options.threads = 1;
     fake_server_add_fault(s3.server, fault);
     before = fake_server_count(s3.server, NULL, match);
     must(sheaf_reader_open(dataset, &options, &reader, &error));
@@ -193,8 +216,9 @@ static void check_reader(const struct fake_fault *fault, bool cached, const char
     sheaf_reader_free(reader);
     /* The reader began to read five times, or gave up before that. A shard takes one or two
      * requests (its part of the index, and the first samples). Each would be sent six times if the
-     * reader waited for it. */
-    assert_in_range(fake_server_count(s3.server, NULL, match), before, before + 10);
+     * reader waited for it. The columns take one request each. */
+    assert_in_range(fake_server_count(s3.server, NULL, match), before,
+                    before + 10 + 5 * column_count);
     fake_server_clear_faults(s3.server);
     must(sheaf_reader_open(dataset, &options, &reader, &error));
     must(sheaf_reader_next(reader, &sample));
@@ -207,7 +231,7 @@ static void test_opening_a_shard(void **state)
     const struct fake_fault silence = { .kind = FAKE_SILENCE, .match = "/set/s-" };
 
     (void)state;
-    check_reader(&silence, true, "/set/s-");
+    check_reader(&silence, true, "/set/s-", 0);
 }
 
 static void test_reading_a_shard(void **state)
@@ -216,7 +240,24 @@ static void test_reading_a_shard(void **state)
                                       .at = 100 };
 
     (void)state;
-    check_reader(&stall, false, "/set/s-");
+    check_reader(&stall, false, "/set/s-", 0);
+}
+
+/* Tests columns, which are opened at the same time as their shard. */
+static void test_opening_columns(void **state)
+{
+    const struct fake_fault silences[] = {
+        { .kind = FAKE_SILENCE, .match = "/column-" },
+        { .kind = FAKE_SILENCE, .match = "/set/s-" },
+        { .kind = FAKE_STALL, .method = "GET", .match = "/column-", .at = 10 },
+    };
+
+    (void)state;
+    add_column("a");
+    add_column("b");
+    add_column("c");
+    for (size_t i = 0; i < COUNT_OF(silences); i++)
+        check_reader(&silences[i], i == 0, silences[i].match, 3);
 }
 
 int main(void)
@@ -226,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_listing_a_source),
         cmocka_unit_test(test_opening_a_shard),
         cmocka_unit_test(test_reading_a_shard),
+        cmocka_unit_test(test_opening_columns),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -4,6 +4,7 @@
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,6 @@ static void shards_close_shard(struct shard *shard)
     free(shard->lines);
     index_section_free(shard->own_section);
     shards_close_columns(shard);
-    shards_give_room(shard);
     free(shard);
 }
 
@@ -145,16 +145,85 @@ static int shards_open_parts(struct shard *shard)
         code = joined_wrap(&shard->object, shard->section, err);
     if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)
         code = shards_open_names(shard, err);
-    return code == SHEAF_OK ? shards_open_columns(shard, err) : code;
+    return code;
 }
 
+/* Opens a shard that is local or has no columns. */
 static void shards_open_shard(struct job *job)
 {
     struct shard *shard = (struct shard *)(void *)job;
     const volatile int *before = interrupt_watch(&shard->owner->cancelled);
 
     shard->code = shards_open_parts(shard);
+    if (shard->code == SHEAF_OK && shard->columns != NULL) {
+        shards_open_columns(shard);
+        shard->code = shards_check_columns(shard, &shard->error);
+    }
     interrupt_watch(before);
+}
+
+/* ---- Side by side --------------------------------------------------------------------------- */
+
+/* Opens the shard itself while other jobs open its columns. */
+static void open_shard_base(struct job *job)
+{
+    struct shard *shard = (struct shard *)(void *)((char *)job - offsetof(struct shard, base));
+    const volatile int *before = interrupt_watch(&shard->owner->cancelled);
+
+    shard->base_code = shards_open_parts(shard);
+    interrupt_watch(before);
+    shards_end_job(shard);
+}
+
+/* Runs when the shard itself and its columns have been opened. */
+static void join_parts(struct job *job)
+{
+    struct shard *shard = (struct shard *)(void *)job;
+
+    shard->code = shard->base_code == SHEAF_OK ? shards_check_columns(shard, &shard->error)
+                                               : shard->base_code;
+}
+
+void shards_end_job(struct shard *shard)
+{
+    if (atomic_fetch_sub(&shard->jobs_left, 1) == 1)
+        workers_submit(shard->owner->workers, &shard->job);
+}
+
+/* Begins to open a shard. Each column of a remote shard takes at least one request, so the columns
+ * are opened side by side. */
+static void begin_open(struct shard *shard)
+{
+    const struct shards *s = shard->owner;
+
+    shard->is_split = shard->columns != NULL
+                      && dataset_source(s->dataset, shard->number)->is_remote;
+    if (!shard->is_split) {
+        shard->job.run = shards_open_shard;
+        workers_submit(s->workers, &shard->job);
+        return;
+    }
+    shard->job.run = join_parts;
+    shard->base.run = open_shard_base;
+    shard->base_code = SHEAF_ERR_INTERRUPTED;
+    atomic_init(&shard->jobs_left, 1 + (unsigned)shard->column_count);
+    workers_submit(s->workers, &shard->base);
+    shards_begin_columns(shard);
+}
+
+/* Waits until the jobs of a shard have ended. A job that was cancelled before it ran has not called
+ * shards_end_job, so this function calls it instead. */
+static void end_open(struct shard *shard)
+{
+    struct workers *workers = shard->owner->workers;
+
+    if (shard->is_split) {
+        workers_wait(workers, &shard->base);
+        if (shard->base.cancelled)
+            shards_end_job(shard);
+        shards_stop_columns(shard);
+    }
+    workers_wait(workers, &shard->job);
 }
 
 uint64_t shards_memory(const struct shards *s, uint32_t number)
@@ -217,7 +286,7 @@ static void give_shard_memory(struct shards *s, bool is_reserved, uint64_t bytes
 /* Closes a shard that is not in use. */
 static void shards_end_shard(struct shards *s, struct shard *shard)
 {
-    workers_wait(s->workers, &shard->job);
+    end_open(shard);
     s->open[shard->number] = NULL;
     s->bytes -= shard->memory_bytes;
     give_shard_memory(s, shard->is_reserved, shard->memory_bytes);
@@ -290,19 +359,18 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
     }
     shard->owner = s;
     shard->number = number;
-    if (shards_take_room(shard, err) != SHEAF_OK) {
+    if (shards_add_columns(shard, err) != SHEAF_OK) {
         give_shard_memory(s, shard->is_reserved, memory);
-        free(shard);
+        shards_close_shard(shard);
         return SHEAF_ERR_MEMORY;
     }
-    shard->job.run = shards_open_shard;
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* The job replaces this code when it runs. */
     shard->memory_bytes = memory;
     s->bytes += memory;
     s->open[number] = shard;
     end_excess(s);
-    workers_submit(s->workers, &shard->job);
+    begin_open(shard);
     *result = shard;
     return SHEAF_OK;
 }

@@ -10,13 +10,22 @@
 #ifndef READER_SHARDS_H
 #define READER_SHARDS_H
 
+#include <stdatomic.h>
+
 #include "base/budget.h"
 #include "base/workers.h"
 #include "reader/dataset/column_sets.h"
 #include "reader/dataset/index_files.h"
 
 struct shard {
-    struct job job;
+    struct job job;             /* The shard is open when this job is done. */
+    /* True if the shard is remote and has columns. Then further jobs run side by side before `job`:
+     * `base`, which opens the shard itself, and one job for each column. The last of them to end
+     * submits `job`. */
+    bool is_split;
+    struct job base;
+    int base_code;              /* result of `base` */
+    atomic_uint jobs_left;      /* number of further jobs that have not ended */
     struct shards *owner;
     uint32_t number;
     /* Number of references to this shard. If it is 0, the shard is unused, and may be closed at any
@@ -52,6 +61,12 @@ struct kept_room {
  * base, after packing. Its values are records in shards of its own. The open shard belongs to the
  * base. */
 struct shard_column {
+    struct job job;                     /* opens the column, if shard->is_split is set */
+    struct shard *shard;
+    size_t number;                      /* number of the column */
+    int code;                           /* result of opening the column */
+    struct sheaf_error error;
+    struct store_read read;             /* reads the kept records; read.object is NULL if unused */
     const char *url;                    /* URL of the column's shard */
     uint64_t first;                     /* number of the record for the shard's first sample */
     struct store_object *object;        /* NULL if the records are kept */
@@ -130,14 +145,20 @@ bool shards_trim(struct shards *s);
 
 /* Returns the memory in bytes for the kept records of all columns while a shard is open. */
 uint64_t shards_kept_bytes(const struct shards *s, uint32_t number);
-/* Gives the shard its memory for kept records, which has shards_kept_bytes bytes. */
-int shards_take_room(struct shard *shard, struct sheaf_error *err);
-/* Takes this memory back. It becomes spare memory, if the budget has room. */
-void shards_give_room(struct shard *shard);
 /* Frees spare memory until the budget has room for the rest and for `more` bytes. */
 void shards_trim_rooms(struct shards *s, uint64_t more);
-/* Opens the columns of a shard. The index section of the shard must be in memory. */
-int shards_open_columns(struct shard *shard, struct sheaf_error *err);
+/* Makes the table shard->columns. */
+int shards_add_columns(struct shard *shard, struct sheaf_error *err);
+/* Opens the columns of a shard one after another. */
+void shards_open_columns(struct shard *shard);
+/* Begins jobs that open the columns of a shard. They run side by side, and each of them calls
+ * shards_end_job when it has ended. The caller must have counted them in shard->jobs_left. */
+void shards_begin_columns(struct shard *shard);
+void shards_end_job(struct shard *shard);
+/* Cancels the requests of these jobs, and waits until they end. */
+void shards_stop_columns(struct shard *shard);
+/* Checks the opened columns. The shard's own section must be in memory. Returns the first error. */
+int shards_check_columns(struct shard *shard, struct sheaf_error *err);
 void shards_close_columns(struct shard *shard);
 
 /* Checks the record of a column for sample number `record` of the shard. `data` has the bytes of

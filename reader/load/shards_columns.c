@@ -9,11 +9,13 @@
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/interrupt.h"
 
 /* Spare memory is used again for kept records that need n bytes if it has at least n, and at most
  * n + n / ROOM_PART + ROOM_MORE bytes. */
@@ -22,20 +24,26 @@
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
+/* Returns the memory in bytes for the kept records of one column. */
+static uint64_t kept_most(const struct shards *s, uint32_t number, size_t column)
+{
+    return s->keep_columns ? columns_kept_most(s->columns, number, column,
+                                               s->dataset->manifest.shards[number].samples) : 0;
+}
+
 /* Returns the memory in bytes for the kept records of the first `count` columns. */
 static uint64_t kept_bytes(const struct shards *s, uint32_t number, size_t count)
 {
-    const uint64_t samples = s->dataset->manifest.shards[number].samples;
     uint64_t bytes = 0;
 
-    for (size_t i = 0; s->keep_columns && i < count; i++)
-        bytes += columns_kept_most(s->columns, number, i, samples);
+    for (size_t i = 0; i < count; i++)
+        bytes += kept_most(s, number, i);
     return bytes;
 }
 
 uint64_t shards_kept_bytes(const struct shards *s, uint32_t number)
 {
-    return s->keep_columns ? kept_bytes(s, number, s->columns->count) : 0;
+    return s->columns == NULL ? 0 : kept_bytes(s, number, s->columns->count);
 }
 
 /* Returns true if the room has `bytes` bytes and is not much larger. */
@@ -53,7 +61,8 @@ static struct kept_room *remove_room(struct shards *s, struct kept_room **at)
     return room;
 }
 
-int shards_take_room(struct shard *shard, struct sheaf_error *err)
+/* Gives the shard its memory for kept records, which has shards_kept_bytes bytes. */
+static int take_room(struct shard *shard, struct sheaf_error *err)
 {
     struct shards *s = shard->owner;
     const uint64_t bytes = shards_kept_bytes(s, shard->number);
@@ -74,7 +83,8 @@ int shards_take_room(struct shard *shard, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-void shards_give_room(struct shard *shard)
+/* Takes this memory back. It becomes spare memory, if the budget has room. */
+static void give_room(struct shard *shard)
 {
     struct shards *s = shard->owner;
 
@@ -143,34 +153,29 @@ static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_
     return true;
 }
 
-/* Reads the records of a column into `data` and keeps them, if they fit into `room` bytes. If a
- * record is damaged, keeps none of them. Each record is then read together with its sample, and the
- * damage is reported at that time. */
-static int keep_records(struct shard_column *c, uint64_t samples, uint8_t *data, uint64_t room,
-                        struct sheaf_error *err)
+/* Returns true if the records of a column are to be kept: they fit into the memory for them. Sets
+ * up c->read for them. */
+static bool plan_kept(struct shard_column *c)
 {
+    const struct shards *s = c->shard->owner;
+    const uint64_t samples = s->dataset->samples[c->shard->number];
     const uint64_t bytes = c->offsets[samples] - c->offsets[0];
-    int code;
 
-    if (bytes == 0 || bytes > room)
-        return SHEAF_OK;
-    code = store_read(c->object, c->offsets[0], data, bytes, err);
-    if (code != SHEAF_OK || !are_right(c, data, samples)) {
-        store_distrust(c->object, c->offsets[0], bytes);
-        return code;
-    }
-    store_close(c->object);
-    c->object = NULL;
-    c->kept = data;
-    return SHEAF_OK;
+    if (c->shard->room == NULL || bytes == 0
+        || bytes > kept_most(s, c->shard->number, c->number))
+        return false;
+    c->read.object = c->object;
+    c->read.offset = c->offsets[0];
+    c->read.size = (size_t)bytes;
+    c->read.data = c->shard->room->data + kept_bytes(s, c->shard->number, c->number);
+    return true;
 }
 
-static int shards_columns_open_column(struct shard *shard, size_t column, struct sheaf_error *err)
+/* Opens a column, without the records that are kept. */
+static int open_column(struct shard_column *c, struct sheaf_error *err)
 {
-    const struct columns *columns = shard->owner->columns;
-    const struct column_place *place = columns_place(columns, shard->number, column);
-    struct shard_column *c = &shard->columns[column];
-    const uint64_t samples = shard->section->samples;
+    const struct shards *s = c->shard->owner;
+    const struct column_place *place = columns_place(s->columns, c->shard->number, c->number);
     const struct manifest_shard *m;
     int code;
 
@@ -179,36 +184,144 @@ static int shards_columns_open_column(struct shard *shard, size_t column, struct
     m = &place->layer->manifest.shards[place->shard];
     c->url = place->layer->urls[place->shard];
     c->first = place->first;
-    code = read_index(shard, column, samples, err);
-    if (code == SHEAF_OK)
-        code = listed_open(shard->owner->cache, place->layer, c->url, m->xxh3, m->bytes,
-                           &c->object, err);
-    if (code == SHEAF_OK && shard->room != NULL)
-        code = keep_records(c, samples,
-                            shard->room->data + kept_bytes(shard->owner, shard->number, column),
-                            columns_kept_most(columns, shard->number, column, samples), err);
-    return code;
+    code = read_index(c->shard, c->number, s->dataset->samples[c->shard->number], err);
+    return code != SHEAF_OK ? code : listed_open(s->cache, place->layer, c->url, m->xxh3,
+                                                 m->bytes, &c->object, err);
 }
 
-int shards_open_columns(struct shard *shard, struct sheaf_error *err)
+/* Returns true if kept records must still be read. */
+static bool shards_columns_open_column(struct shard_column *c)
 {
-    const struct columns *columns = shard->owner->columns;
+    const volatile int *before = interrupt_watch(&c->shard->owner->cancelled);
+
+    c->code = open_column(c, &c->error);
+    interrupt_watch(before);
+    return c->code == SHEAF_OK && c->offsets != NULL && plan_kept(c);
+}
+
+void shards_open_columns(struct shard *shard)
+{
+    for (size_t i = 0; i < shard->column_count; i++) {
+        struct shard_column *c = &shard->columns[i];
+
+        if (shards_columns_open_column(c))
+            c->read.code = store_read(c->object, c->read.offset, c->read.data, c->read.size,
+                                      &c->read.error);
+    }
+}
+
+/* ---- Side by side --------------------------------------------------------------------------- */
+
+static void kept_are_read(struct store_read *read)
+{
+    const struct shard_column *c =
+        (struct shard_column *)(void *)((char *)read - offsetof(struct shard_column, read));
+
+    shards_end_job(c->shard);
+}
+
+static void run_column(struct job *job)
+{
+    struct shard_column *c = (struct shard_column *)(void *)job;
+
+    if (shards_columns_open_column(c))
+        store_read_start(&c->read);
+    else
+        shards_end_job(c->shard);
+}
+
+void shards_begin_columns(struct shard *shard)
+{
+    const size_t count = shard->column_count;
+
+    for (size_t i = 0; i < count; i++) {
+        struct shard_column *c = &shard->columns[i];
+
+        c->job.run = run_column;
+        c->read.done = kept_are_read;
+        workers_submit(shard->owner->workers, &c->job);
+    }
+}
+
+void shards_stop_columns(struct shard *shard)
+{
+    for (size_t i = 0; i < shard->column_count; i++) {
+        struct shard_column *c = &shard->columns[i];
+
+        workers_wait(shard->owner->workers, &c->job);
+        if (c->job.cancelled)
+            shards_end_job(shard);
+        else if (c->read.object != NULL)
+            store_read_cancel(&c->read);
+    }
+}
+
+/* ---- The result ----------------------------------------------------------------------------- */
+
+/* Keeps the records of a column that were read into memory. If a record is damaged, keeps none of
+ * them. Each record is then read together with its sample, and the damage is reported at that
+ * time. */
+static int keep_records(struct shard_column *c, struct sheaf_error *err)
+{
+    const struct store_read *r = &c->read;
+
+    if (r->object == NULL)
+        return SHEAF_OK;
+    if (r->code != SHEAF_OK
+        || !are_right(c, r->data, c->shard->owner->dataset->samples[c->shard->number])) {
+        store_distrust(c->object, r->offset, r->size);
+        if (r->code != SHEAF_OK)
+            *err = r->error;
+        return r->code;
+    }
+    c->kept = r->data;
+    if (!c->shard->is_split) {  /* Otherwise the read may still be cancelled. */
+        store_close(c->object);
+        c->object = NULL;
+    }
+    return SHEAF_OK;
+}
+
+int shards_check_columns(struct shard *shard, struct sheaf_error *err)
+{
     int code = SHEAF_OK;
 
-    if (columns == NULL)
-        return SHEAF_OK;
     if (shard->section->crcs == NULL)
         return err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no "
                                         "checksums, which show the records of a column to belong "
                                         "to its samples", shard->object->url),
                            SHEAF_REASON_NOT_INDEXED);
+    for (size_t i = 0; i < shard->column_count && code == SHEAF_OK; i++) {
+        struct shard_column *c = &shard->columns[i];
+
+        code = c->code;
+        if (code != SHEAF_OK)
+            *err = c->error;
+        else
+            code = keep_records(c, err);
+    }
+    return code;
+}
+
+/* ---- Beginning and end ---------------------------------------------------------------------- */
+
+int shards_add_columns(struct shard *shard, struct sheaf_error *err)
+{
+    const struct columns *columns = shard->owner->columns;
+
+    if (columns == NULL)
+        return SHEAF_OK;
     shard->columns = calloc(columns->count, sizeof(shard->columns[0]));
     if (shard->columns == NULL)
         return err_memory(err, columns->count * sizeof(shard->columns[0]));
-    shard->column_count = columns->count;
-    for (size_t i = 0; i < columns->count && code == SHEAF_OK; i++)
-        code = shards_columns_open_column(shard, i, err);
-    return code;
+    for (; shard->column_count < columns->count; shard->column_count++) {
+        struct shard_column *c = &shard->columns[shard->column_count];
+
+        c->shard = shard;
+        c->number = shard->column_count;
+        c->code = SHEAF_ERR_INTERRUPTED;        /* The job replaces this code when it runs. */
+    }
+    return take_room(shard, err);
 }
 
 void shards_close_columns(struct shard *shard)
@@ -218,4 +331,5 @@ void shards_close_columns(struct shard *shard)
         free(shard->columns[i].offsets);
     }
     free(shard->columns);
+    give_room(shard);
 }

@@ -94,6 +94,7 @@ class Server:
         self.requests = 0
         self.upload_number = self.tag_number = 0
         self.hold = 0           # ranges of shards are held back until this number has been requested
+        self.held_name = "shard-"       # what the keys of these objects have
         self.asked = set()      # the ranges that have been requested meanwhile
         self.loop = asyncio.new_event_loop()
         self.ready = threading.Event()
@@ -160,7 +161,7 @@ class Server:
         self.current = headers, body
         fault = self._fault(method, key, query)
         self.requests += 1
-        if (self.hold and "range" in headers and "shard-" in key
+        if (self.hold and "range" in headers and self.held_name in key
                 and key in self.buckets[bucket].objects):
             self.asked.add((key, headers["range"]))
             if len(self.asked) >= self.hold:

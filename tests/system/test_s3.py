@@ -451,6 +451,38 @@ class AtOnce(servers.S3Case):
             self.assertEqual(len(lines), 100)
             self.assertGreaterEqual(len(self.held.asked), self.HELD)
 
+    def put_columns(self, count):
+        """Puts a data set with several columns into the bucket. Returns the names of the columns."""
+        tree = make_tree(self.path("tree"), {"%03d.bin" % i: os.urandom(3000) for i in range(40)})
+        local = self.path("local")
+        pack(tree, local, "webdataset", "none", "--shard-count", "2")
+        names = ["c%d" % i for i in range(count)]
+        for name in names:
+            lines = ["key\tvalue"] + ["%03d\t%s of %d" % (i, name, i) for i in range(40)]
+            support.write(self.path("values.tsv"), ("\n".join(lines) + "\n").encode())
+            support.sheaf("column", "add", local, "--name", name, "--from",
+                          self.path("values.tsv"))
+        for name, data in self.local(local).items():
+            self.held.buckets["there"].objects["set/" + name] = fake_s3.Object(data)
+        return names
+
+    def test_columns_are_opened_together(self):
+        """One thread must have the requests for all columns of a shard in progress."""
+        names = self.put_columns(10)
+        self.held.hold, self.held.held_name = len(names), "column-"
+        for order in ("--no-shuffle", "--shuffle-buffer=8"):
+            self.held.asked.clear()
+            self.held.enough.clear()
+            out = support.sheaf("cat", "s3://there/set/", "--columns", ",".join(names), "--list",
+                                "--threads", "1", order, env=self.env).stdout.decode()
+            self.assertGreaterEqual(len(self.held.asked), len(names))
+            lines = out.splitlines()
+            self.assertEqual(len(lines), 40)
+            for line in lines:
+                key, _, *fields = line.split("\t")
+                for name in names:
+                    self.assertIn("%s.txt:%d" % (name, len("%s of %d" % (name, int(key)))), fields)
+
 
 if __name__ == "__main__":
     unittest.main()
