@@ -157,7 +157,7 @@ static int repair_remake_keys(struct repair *r, struct sheaf_error *err)
 
         if (f->kind != REPAIR_KEYS || f->damage == NULL || f->is_repaired)
             continue;
-        f->is_repaired = made == SHEAF_OK;
+        f->is_repaired = f->is_made = made == SHEAF_OK;
         if (made != SHEAF_OK)
             code = repair_fail(f, made, &found, err);
     }
@@ -191,7 +191,7 @@ static int tell_all(struct repair *r, struct sheaf_error *err)
         if (f->is_repaired) {
             r->result.repaired++;
             repair_tell(r->options.note, r, f, SHEAF_OK, f->damage,
-                        r->copy != NULL ? "copied again" : "made again");
+                        r->copy != NULL && !f->is_made ? "copied again" : "made again");
         } else if (r->options.dry_run) {
             repair_tell(r->options.note, r, f, SHEAF_OK, f->damage, NULL);
         } else {

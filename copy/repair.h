@@ -31,7 +31,11 @@ struct repair_file {
     size_t shard;               /* to which the file belongs, or REPAIR_NO_SHARD */
     bool may_lack;              /* whether a data set need not have the file */
     const char *damage;         /* "is missing", ...; NULL: none was found */
+    /* whether the file does not match its shard; set by the check of the shard, at the same time as
+     * which other damage of the file may be found */
+    bool differs;
     bool is_repaired;
+    bool is_made;               /* made from the data set's other files, even if there is a copy */
     char *fault;                /* why the file could not be repaired; or NULL */
     int code;                   /* of the fault */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the damaged files of a data set. Shards are checked by their hashes in the manifest, index
- * files by the checksums of their sections, tables of keys by their checksums, and the files beside
- * a shard are compared with the shard, as sheaf_verify does. Other files are checked by their
- * sizes. */
+ * Finds the damaged files of a data set. Each shard is read once: it is checked by its hash in the
+ * manifest, and the files beside it are compared with it, as sheaf_verify does. Index files are
+ * checked by the checksums of their sections, and tables of keys by their checksums. Other files
+ * are checked by their sizes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,7 @@
 #include "reader/verify/verify_sides.h"
 #include "store/store.h"
 
-/* the most shards that are compared with the files beside them at the same time */
-#define SIDES_AT_ONCE 16
+#define REPAIR_DIFFERS "does not match its shard"
 
 /* ---- The files ------------------------------------------------------------------------------- */
 
@@ -175,29 +174,96 @@ static int expected_size(const struct repair *r, const struct repair_file *f, ui
     return code == SHEAF_OK && *bytes == UINT64_MAX && !f->may_lack ? SHEAF_END : code;
 }
 
-/* Compares the bytes of a shard with the hash in the manifest. The caller must have checked the
- * size of the shard. */
-static int check_bytes(const struct repair *r, struct repair_file *f, struct sheaf_error *err)
-{
-    const struct manifest_shard *m = &r->manifest->shards[f->shard];
-    struct journal_entry entry = { .facts = { .bytes = m->bytes } };
-    bool intact;
-    int code;
+/* A check of a shard and of the files beside it. */
+struct checking_shard {
+    struct repair *repair;
+    bool again;                 /* whether the repair has replaced files */
+    int code;                   /* of repair_fail */
+    struct sheaf_error *err;
+};
 
-    snprintf(entry.facts.name, sizeof(entry.facts.name), "%s", m->name);
-    memcpy(entry.facts.xxh3, m->xxh3, sizeof(entry.facts.xxh3));
-    code = output_check_shard(&r->output, 0, &entry, &intact, err);
-    if (code == SHEAF_ERR_IO && store_is_local(r->directory))
-        f->damage = "cannot be read";
-    else if (code == SHEAF_OK && !intact)
-        f->damage = "has other bytes than those that were packed";
-    return f->damage != NULL ? SHEAF_OK : code;
+/* Notes that a file is damaged after the repair. */
+static void repair_check_still(struct checking_shard *c, struct repair_file *f, const char *damage,
+                               const struct sheaf_error *found)
+{
+    if (f->damage == NULL)
+        c->repair->result.damaged++;
+    f->damage = damage;
+    f->is_repaired = false;
+    c->code = repair_fail(f, found->code, found, c->err);
+}
+
+/* Implements peer_index_tell_fn. */
+static void repair_check_tell_side(void *context, const char *url, const char *fault)
+{
+    struct checking_shard *c = context;
+    struct repair_file *f = repair_find(c->repair, strrchr(url, '/') + 1);
+    struct sheaf_error found;
+
+    if (f == NULL)
+        return;
+    if (!c->again) {
+        f->differs = true;
+        return;
+    }
+    if (f->damage != NULL && !f->is_repaired)
+        return;
+    err_set(&found, SHEAF_ERR_CORRUPT, !f->is_repaired
+            ? "does not match its shard, which is repaired now; repair it again: %s"
+            : c->repair->copy != NULL ? "is damaged in the copy, too: %s"
+            : "does not match its shard, although it was made again: %s", fault);
+    repair_check_still(c, f, REPAIR_DIFFERS, &found);
+}
+
+static uint64_t largest_record(const struct repair *r)
+{
+    uint64_t largest = 0;
+
+    for (size_t i = 0; i < r->manifest->shard_count; i++)
+        largest = MAX(largest, r->manifest->shards[i].largest);
+    return largest;
+}
+
+/* Returns the memory that the check of one shard may use, if several shards are checked at the same
+ * time. */
+static uint64_t repair_check_share(const struct repair *r)
+{
+    return r->options.memory_bytes / (2 * SEVERAL_AT_ONCE);
+}
+
+/* Reads a shard, whose size the caller must have checked. Compares the shard with the hash in the
+ * manifest, and the files beside it with the shard. */
+static int repair_check_shard(struct repair *r, struct repair_file *f, bool again,
+                              struct sheaf_error *err)
+{
+    struct checking_shard c = { .repair = r, .again = again, .code = SHEAF_OK, .err = err };
+    const uint64_t largest = r->manifest->shards[f->shard].largest;
+    const char *damage = NULL;
+    struct sheaf_error found;
+    bool intact;
+    int code = verify_sides(r->dataset, (uint32_t)f->shard,
+                            (size_t)MAX(largest, repair_check_share(r)), r->options.interrupt,
+                            repair_check_tell_side, &c, &intact, err);
+
+    if (code == SHEAF_ERR_IO && store_is_local(r->directory)) {
+        damage = "cannot be read";
+        code = SHEAF_OK;
+    } else if (code == SHEAF_OK && !intact) {
+        damage = "has other bytes than those that were packed";
+    }
+    if (damage != NULL && again) {
+        err_set(&found, SHEAF_ERR_CHANGED, "was damaged again during the repair: repair it again");
+        repair_check_still(&c, f, damage, &found);
+    } else if (damage != NULL) {
+        f->damage = damage;
+    }
+    return code != SHEAF_OK ? code : c.code;
 }
 
 static int repair_check_file(void *context, const char *name, const struct store_seen *listed,
                              struct sheaf_error *err)
 {
-    const struct repair *r = context;
+    struct repair *r = context;
     struct repair_file *f = repair_find(r, name);
     uint64_t expected, bytes;
     int code = size_in(r->directory, name, &bytes, err), known = SHEAF_END;
@@ -214,7 +280,7 @@ static int repair_check_file(void *context, const char *name, const struct store
     else if (known == SHEAF_OK && bytes != expected)
         f->damage = "has another size than when it was packed";
     else if (f->kind == REPAIR_SHARD)
-        code = check_bytes(r, f, err);
+        code = repair_check_shard(r, f, false, err);
     return code;
 }
 
@@ -282,62 +348,7 @@ static int repair_check_check_table(const struct repair *r, struct repair_file *
     return f->damage != NULL || code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* ---- Files beside the shards ----------------------------------------------------------------- */
-
-/* The files beside one shard, which are compared with it. */
-struct comparing_sides {
-    struct repair *repair;
-    bool again;                 /* whether the repair has replaced files */
-    int code;                   /* of repair_fail */
-    struct sheaf_error *err;
-};
-
-/* Implements peer_index_tell_fn. */
-static void repair_check_tell_side(void *context, const char *url, const char *fault)
-{
-    struct comparing_sides *c = context;
-    struct repair_file *f = repair_find(c->repair, strrchr(url, '/') + 1);
-    struct sheaf_error found;
-
-    if (f == NULL || (f->damage != NULL && !f->is_repaired))
-        return;
-    if (!c->again) {
-        f->damage = "does not match its shard";
-        return;
-    }
-    err_set(&found, SHEAF_ERR_CORRUPT, !f->is_repaired
-            ? "does not match its shard, which is repaired now; repair it again: %s"
-            : c->repair->copy != NULL ? "is damaged in the copy, too: %s"
-            : "does not match its shard, although it was made again: %s", fault);
-    if (f->damage == NULL)
-        c->repair->result.damaged++;
-    f->damage = "does not match its shard";
-    f->is_repaired = false;
-    c->code = repair_fail(f, found.code, &found, c->err);
-}
-
-/* Compares the files beside a shard with the shard. If one of these files cannot be read from a
- * local disk, the comparison ends there, so that the other files can still be repaired. */
-static int repair_check_compare_sides(struct repair *r, const char *name, bool again,
-                                      struct sheaf_error *err)
-{
-    struct comparing_sides c = { .repair = r, .again = again, .code = SHEAF_OK, .err = err };
-    const struct repair_file *f = repair_find(r, name);
-    int code = verify_sides(r->dataset, (uint32_t)f->shard, r->options.interrupt,
-                            repair_check_tell_side, &c, err);
-
-    if (store_is_local(r->directory) && (code == SHEAF_ERR_IO || code == SHEAF_ERR_ACCESS ||
-                                         code == SHEAF_ERR_ARGUMENT))
-        code = SHEAF_OK;
-    return code != SHEAF_OK ? code : c.code;
-}
-
-static int repair_check_sides_of(void *context, const char *name, const struct store_seen *listed,
-                              struct sheaf_error *err)
-{
-    (void)listed;
-    return repair_check_compare_sides(context, name, false, err);
-}
+/* ---- After the repair ------------------------------------------------------------------------- */
 
 /* Returns whether a shard is intact: it was repaired, or the check of all files found no damage. If
  * the caller has named files, the other files were not checked. */
@@ -357,7 +368,7 @@ int repair_check_again(struct repair *r, struct sheaf_error *err)
         has_index |= r->files[i].kind == REPAIR_INDEX && r->files[i].is_repaired;
     }
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
-        const struct repair_file *f = &r->files[i];
+        struct repair_file *f = &r->files[i];
 
         /* A .lst file could not be compared while the index was damaged. */
         if (f->kind != REPAIR_SHARD || !(repaired[f->shard] || has_index) ||
@@ -365,34 +376,10 @@ int repair_check_again(struct repair *r, struct sheaf_error *err)
             continue;
         code = watch_check(&r->watch, err);
         if (code == SHEAF_OK)
-            code = repair_check_compare_sides(r, f->name, true, err);
+            code = repair_check_shard(r, f, true, err);
     }
     free(repaired);
     return code;
-}
-
-/* Compares the files beside each intact shard with the shard. In a remote store, several shards are
- * read at the same time if their largest samples fit into the memory. */
-static int repair_check_all_sides(struct repair *r, struct sheaf_error *err)
-{
-    struct several several;
-    int code = several_open(&several, r->directory, repair_check_sides_of, r, err);
-    uint64_t largest = 0;
-
-    for (size_t i = 0; i < r->manifest->shard_count; i++)
-        largest = MAX(largest, r->manifest->shards[i].largest);
-    for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
-        const struct repair_file *f = &r->files[i];
-
-        if (f->kind != REPAIR_SHARD || f->damage != NULL)
-            continue;
-        code = watch_check(&r->watch, err);
-        if (code == SHEAF_OK)
-            code = largest > r->options.memory_bytes / (2 * SIDES_AT_ONCE)
-                 ? repair_check_compare_sides(r, f->name, false, err)
-                 : several_add(&several, f->name, NULL, err);
-    }
-    return several_close(&several, code, err);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -402,8 +389,11 @@ static uint64_t repair_check_bytes_of(const struct repair *r, const struct repai
     return f->kind == REPAIR_SHARD ? r->manifest->shards[f->shard].bytes : 0;
 }
 
+/* Checks all files. In a remote store, several files are read at the same time if the largest
+ * samples fit into the memory. */
 static int repair_check_all(struct repair *r, struct sheaf_error *err)
 {
+    const bool one_by_one = largest_record(r) > repair_check_share(r);
     struct several several;
     int code = several_open(&several, r->directory, repair_check_file, r, err);
 
@@ -417,14 +407,18 @@ static int repair_check_all(struct repair *r, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = f->kind == REPAIR_INDEX || f->kind == REPAIR_KEYS
                        ? repair_check_check_table(r, f, err)
-                       : several_add(&several, f->name, NULL, err);
+                 : f->kind == REPAIR_SHARD && one_by_one ? repair_check_file(r, f->name, NULL, err)
+                                                         : several_add(&several, f->name, NULL, err);
         r->progress.done_count++;
         r->progress.done_bytes += repair_check_bytes_of(r, f);
         watch_show(&r->watch, &r->progress);
     }
     r->result.files = r->file_count;
     code = several_close(&several, code, err);
-    return code == SHEAF_OK ? repair_check_all_sides(r, err) : code;
+    for (size_t i = 0; i < r->file_count; i++)
+        if (r->files[i].differs && r->files[i].damage == NULL)
+            r->files[i].damage = REPAIR_DIFFERS;
+    return code;
 }
 
 /* Marks the files that the caller has named as damaged. The caller may name a file by its name,

@@ -11,8 +11,6 @@
 #include "store/interrupt.h"
 #include "store/over.h"
 
-#define AT_ONCE 16u
-
 /* ---- Tasks ----------------------------------------------------------------------------------- */
 
 struct task_item {
@@ -57,7 +55,7 @@ static int run_at_once(const struct several_task tasks[], size_t count, struct s
     struct workers *workers = NULL;
     struct inflight window;
     int code = items == NULL ? err_memory(err, count * sizeof(items[0]))
-                             : workers_open(&workers, (unsigned)MIN(count, AT_ONCE), err);
+                             : workers_open(&workers, (unsigned)MIN(count, SEVERAL_AT_ONCE), err);
 
     if (code == SHEAF_OK) {
         inflight_open(&window, INFLIGHT_OLDEST, NULL, NULL);
@@ -131,7 +129,7 @@ int several_open(struct several *s, const char *directory, several_fn *each, voi
 {
     *s = (struct several){ .each = each, .context = context, .interrupt = interrupt_watched() };
     inflight_open(&s->window, INFLIGHT_ANY, NULL, NULL);
-    return store_is_remote(directory) ? workers_open(&s->workers, AT_ONCE, err) : SHEAF_OK;
+    return store_is_remote(directory) ? workers_open(&s->workers, SEVERAL_AT_ONCE, err) : SHEAF_OK;
 }
 
 int several_add(struct several *s, const char *name, const struct store_seen *listed,
@@ -141,7 +139,7 @@ int several_add(struct several *s, const char *name, const struct store_seen *li
     struct inflight_item *item;
     struct file *f;
 
-    while ((item = s->window.count == AT_ONCE ? inflight_next(&s->window)
+    while ((item = s->window.count == SEVERAL_AT_ONCE ? inflight_next(&s->window)
                                               : inflight_take(&s->window)) != NULL)
         several_settle(s, (struct file *)item);
     if (s->code != SHEAF_OK)

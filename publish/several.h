@@ -11,6 +11,9 @@
 
 struct store_seen;
 
+/* number of files or tasks that are handled at the same time in a remote store */
+#define SEVERAL_AT_ONCE 16u
+
 /* ---- A few different tasks ------------------------------------------------------------------- */
 
 struct several_task {

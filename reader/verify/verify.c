@@ -19,6 +19,7 @@
 #include "reader/dataset/repeated_keys.h"
 #include "reader/dataset/shard_walk.h"
 #include "reader/load/shards.h"
+#include "reader/verify/name_lines.h"
 #include "reader/verify/peer_index.h"
 #include "reader/verify/verify_fields.h"
 #include "reader/verify/verify_keys.h"
@@ -54,8 +55,7 @@ struct check {
      */
     struct sheaf_error open_error;
     /* a part of the .lst file of a RecordIO shard */
-    struct buf lines;
-    uint64_t lines_offset;
+    struct name_lines lines;
     /* At most TOLD_MOST records. The hash of the whole shard shows whether the records or their
      * lines are damaged, so they are reported when the shard was read. */
     struct wrong_line *wrong;
@@ -149,30 +149,8 @@ problem(struct check *c, const char *format, ...)
  * newline. */
 static int verify_name_line(struct check *c, uint64_t sample, const char **line, size_t *size)
 {
-    const uint32_t *offsets = c->open->section->name_offsets;
-    const uint64_t begin = offsets[sample], end = offsets[sample + 1];
-
-    if (begin < c->lines_offset || end > c->lines_offset + c->lines.size) {
-        const uint64_t all = c->open->names->bytes;
-        const size_t wanted = (size_t)MIN(MAX(end - begin, (uint64_t)1 << 16), all - begin);
-        int code;
-
-        if (end > all)
-            return err_set(&c->error, SHEAF_ERR_TRUNCATED, "%s: ends before line %" PRIu64,
-                           c->open->names->url, sample);
-        c->lines.size = 0;
-        c->lines.limit = SIZE_MAX;
-        code = buf_reserve(&c->lines, wanted, &c->error);
-        if (code == SHEAF_OK)
-            code = store_read(c->open->names, begin, c->lines.data, wanted, &c->error);
-        if (code != SHEAF_OK)
-            return code;
-        c->lines.size = wanted;
-        c->lines_offset = begin;
-    }
-    *line = (const char *)c->lines.data + (begin - c->lines_offset);
-    *size = end - begin - 1;
-    return SHEAF_OK;
+    return name_lines_read(&c->lines, c->open->names, c->open->section, sample, line, size,
+                           &c->error);
 }
 
 /* Returns true if a frame (stored record) and its line of the .lst file have the checksum that the
@@ -365,7 +343,7 @@ static int look_again(struct check *c, struct walk *walk, struct frame *frame,
 
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_OK : code;
-    c->lines.size = 0;
+    c->lines.bytes.size = 0;
     if (c->open->names != NULL)
         store_distrust(c->open->names, 0, c->open->names->bytes);
     return walk_next(walk, frame, err);
@@ -498,7 +476,7 @@ static void verify_check_shard(struct job *job)
         problem(c, "%s", c->error.message);
         code = SHEAF_OK;
     }
-    buf_free(&c->lines);
+    buf_free(&c->lines.bytes);
     decode_scratch_free(&c->scratch);
     peer_index_free(&c->peers);
     c->code = code;

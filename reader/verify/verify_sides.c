@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares the files beside a shard with the shard; see verify_sides.h. */
+ * Checks a shard and the files beside it; see verify_sides.h. */
 #include "reader/verify/verify_sides.h"
 
 #include <inttypes.h>
@@ -13,11 +13,9 @@
 #include "formats/index.h"
 #include "reader/dataset/sections.h"
 #include "reader/dataset/shard_walk.h"
+#include "reader/verify/name_lines.h"
 #include "store/interrupt.h"
 #include "store/store.h"
-
-#define LINES_STEP ((size_t)1 << 16)    /* bytes of a .lst that are read at once */
-#define LEAST_FRAME ((uint64_t)4096)
 
 struct sides {
     const struct sheaf_dataset *dataset;
@@ -25,10 +23,9 @@ struct sides {
     peer_index_tell_fn *tell;
     void *context;
     struct index_section *section;      /* or NULL, if it is damaged */
-    /* the .lst file; NULL if there is none, or if its first fault was told */
-    struct store_object *names;
-    struct buf lines;                   /* a part of the .lst file, */
-    uint64_t lines_offset;              /* and where it begins */
+    struct store_object *names;         /* the .lst file; NULL if there is none to compare */
+    struct name_lines lines;
+    uint64_t wrong_line;                /* number of its first wrong line, from 1; 0 if none */
     struct peer_index peers;
 };
 
@@ -67,50 +64,39 @@ static int sides_open_names(struct sides *s, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ? SHEAF_OK : code;
 }
 
-static void sides_tell_names(struct sides *s, uint64_t sample)
-{
-    char fault[100];
-
-    snprintf(fault, sizeof(fault), "line %" PRIu64 ": does not match the index of the shard",
-             sample + 1);
-    s->tell(s->context, s->names->url, fault);
-    store_close(s->names);
-    s->names = NULL;
-}
-
 /* Compares the line of a sample with the checksum in the index, which covers the frame (the stored
  * record) and the line. */
 static int sides_compare_line(struct sides *s, uint64_t sample, uint32_t crc,
                               struct sheaf_error *err)
 {
-    const uint64_t begin = s->section->name_offsets[sample];
-    const uint64_t end = s->section->name_offsets[sample + 1], all = s->names->bytes;
+    const struct index_section *section = s->section;
     const char *line;
-    int code = SHEAF_OK;
+    size_t size;
+    int code;
 
-    if (end > all || end <= begin || (sample + 1 == s->section->samples && end != all)) {
-        sides_tell_names(s, sample);
+    if (s->names == NULL || s->wrong_line != 0 || sample >= section->samples)
+        return SHEAF_OK;
+    code = name_lines_read(&s->lines, s->names, section, sample, &line, &size, err);
+    if (code == SHEAF_ERR_TRUNCATED ||
+        (code == SHEAF_OK &&
+         (line[size] != '\n' || crc32c(crc, line, size) != section->crcs[sample] ||
+          (sample + 1 == section->samples &&
+           section->name_offsets[sample + 1] != s->names->bytes)))) {
+        s->wrong_line = sample + 1;
         return SHEAF_OK;
     }
-    if (begin < s->lines_offset || end > s->lines_offset + s->lines.size) {
-        const size_t wanted = (size_t)MIN(MAX(end - begin, (uint64_t)LINES_STEP), all - begin);
-
-        s->lines.size = 0;
-        code = buf_reserve(&s->lines, wanted, err);
-        if (code == SHEAF_OK)
-            code = store_read(s->names, begin, s->lines.data, wanted, err);
-        if (code != SHEAF_OK)
-            return code;
-        s->lines.size = wanted;
-        s->lines_offset = begin;
-    }
-    line = (const char *)s->lines.data + (begin - s->lines_offset);
-    if (line[end - begin - 1] != '\n' ||
-        crc32c(crc, line, (size_t)(end - begin - 1)) != s->section->crcs[sample])
-        sides_tell_names(s, sample);
-    return SHEAF_OK;
+    return code;
 }
 
+/* Returns whether an error code means that a file beside the shard cannot be read from a local
+ * disk. The files beside it can still be repaired. */
+static bool sides_cannot_read(const struct sides *s, int code)
+{
+    return !s->dataset->is_remote && (code == SHEAF_ERR_IO || code == SHEAF_ERR_ACCESS ||
+                                      code == SHEAF_ERR_ARGUMENT);
+}
+
+/* Reads the records of the shard, and compares each with the files beside the shard. */
 static int sides_compare(struct sides *s, struct walk *walk, struct sheaf_error *err)
 {
     uint64_t sample = 0;
@@ -118,48 +104,90 @@ static int sides_compare(struct sides *s, struct walk *walk, struct sheaf_error 
     int code;
 
     while ((code = walk_next(walk, &frame, err)) == SHEAF_OK) {
-        if (s->names != NULL && sample < s->section->samples)
-            code = sides_compare_line(s, sample, frame.crc, err);
-        sample++;
+        code = sides_compare_line(s, sample++, frame.crc, err);
+        if (sides_cannot_read(s, code)) {
+            store_close(s->names);
+            s->names = NULL;
+            code = SHEAF_OK;
+        }
         if (code == SHEAF_OK)
             code = peer_index_add(&s->peers, &frame, err);
         if (code != SHEAF_OK)
             return code;
     }
-    return code == SHEAF_END ? peer_index_end(&s->peers, s->tell, s->context, err) : code;
+    return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Returns whether the shard has files beside it. */
-static bool sides_exist(const struct sides *s)
+/* Reports the files beside an intact shard that differ from it. */
+static int sides_tell(struct sides *s, struct sheaf_error *err)
 {
-    return s->peers.is_on || s->names != NULL;
-}
+    char fault[100];
+    int code;
 
-int verify_sides(const struct sheaf_dataset *d, uint32_t shard, const volatile int *interrupt,
-                 peer_index_tell_fn *tell, void *context, struct sheaf_error *err)
-{
-    struct sides s = { .dataset = d, .shard = shard, .tell = tell, .context = context,
-                       .lines = BUF_INIT(SIZE_MAX) };
-    const volatile int *before = interrupt_watch(interrupt);
-    atomic_uint_fast64_t bytes = 0;
-    struct walk walk;
-    int code = sides_take_section(&s, err);
-
-    if (code == SHEAF_OK)
-        code = sides_open_names(&s, err);
-    if (code == SHEAF_OK)
-        code = peer_index_begin(&s.peers, d, shard, err);
-    if (code == SHEAF_OK && sides_exist(&s)) {
-        code = walk_open(&walk, d, shard, s.section,
-                         (size_t)MAX(d->manifest.shards[shard].largest, LEAST_FRAME), &bytes,
-                         interrupt, err);
-        if (code == SHEAF_OK) {
-            code = sides_compare(&s, &walk, err);
-            walk_close(&walk);
-        }
+    if (s->wrong_line != 0) {
+        snprintf(fault, sizeof(fault), "line %" PRIu64 ": does not match the index of the shard",
+                 s->wrong_line);
+        s->tell(s->context, s->names->url, fault);
     }
+    code = peer_index_end(&s->peers, s->tell, s->context, err);
+    return sides_cannot_read(s, code) ? SHEAF_OK : code;
+}
+
+/* Opens the files beside the shard, and sets *has_any to whether there are any. */
+static int sides_open(struct sides *s, bool *has_any, struct sheaf_error *err)
+{
+    int code = peer_index_begin(&s->peers, s->dataset, s->shard, err);
+
+    if (code == SHEAF_OK && (s->peers.is_on || s->dataset->format->has_names))
+        code = sides_take_section(s, err);
+    if (code == SHEAF_OK)
+        code = sides_open_names(s, err);
+    code = sides_cannot_read(s, code) ? SHEAF_OK : code;
+    *has_any = s->peers.is_on || s->names != NULL;
+    return code;
+}
+
+/* Returns whether an error code from reading a shard means that the shard is damaged. */
+static bool sides_is_damage(int code)
+{
+    return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_LIMIT ||
+           code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT;
+}
+
+int verify_sides(const struct sheaf_dataset *d, uint32_t shard, size_t limit,
+                 const volatile int *interrupt, peer_index_tell_fn *tell, void *context,
+                 bool *intact, struct sheaf_error *err)
+{
+    struct sides s = { .dataset = d, .shard = shard, .tell = tell, .context = context };
+    const struct manifest_shard *m = &d->manifest.shards[shard];
+    const volatile int *before = interrupt_watch(interrupt);
+    struct sheaf_error found = { .code = SHEAF_OK };
+    atomic_uint_fast64_t bytes = 0;
+    bool has_any = false;
+    struct walk walk;
+    char hash[33] = "";
+    int compared = SHEAF_OK, code = sides_open(&s, &has_any, err);
+
+    if (code == SHEAF_OK)
+        code = walk_open(&walk, d, shard, s.section, limit, &bytes, interrupt, err);
+    if (code == SHEAF_OK) {
+        compared = has_any ? sides_compare(&s, &walk, &found) : SHEAF_OK;
+        /* After damage in a record, the hash of the whole shard tells whether the shard is intact
+         * nevertheless. */
+        if (compared == SHEAF_OK || sides_is_damage(compared))
+            code = walk_hash(&walk, m->xxh3, hash, err);
+        walk_close(&walk);
+    }
+    *intact = code == SHEAF_OK && strcmp(hash, m->xxh3) == 0;
+    code = sides_is_damage(code) ? SHEAF_OK : code;
+    if (compared != SHEAF_OK && (*intact || !sides_is_damage(compared))) {
+        *err = found;
+        code = compared;
+    }
+    if (code == SHEAF_OK && *intact)
+        code = sides_tell(&s, err);
     peer_index_free(&s.peers);
-    buf_free(&s.lines);
+    buf_free(&s.lines.bytes);
     store_close(s.names);
     index_section_free(s.section);
     interrupt_watch(before);
