@@ -16,11 +16,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "copy/repair_place.h"
+#include "formats/index.h"
 #include "image/image.h"
 #include "packer/grow.h"
 #include "packer/pack_options.h"
 #include "packer/planner.h"
 #include "packer/run.h"
+#include "reader/dataset/sections.h"
 
 /* A repair of the damaged shards of one part. (The first packing made part 0 of the data set, and
  * each append another part.) */
@@ -50,7 +52,13 @@ struct remaking {
      * are used */
     uint32_t plan_split;
     char *plan_hash, *source;   /* of the part, in the manifest */
+    /* If a shard that was made again was refused: the number of the first record that differs from
+     * the index of the data set, RECORDS_EQUAL, or RECORDS_UNKNOWN if the index is damaged. */
+    uint64_t wrong_record;
 };
+
+#define RECORDS_EQUAL   (UINT64_MAX - 1)
+#define RECORDS_UNKNOWN UINT64_MAX
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
@@ -215,6 +223,63 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
                  converts ? image_libraries() : "");
 }
 
+static uint64_t first_difference(const struct index_section *a, const struct index_section *b)
+{
+    if (a->crcs == NULL || b->crcs == NULL || a->samples != b->samples)
+        return RECORDS_UNKNOWN;
+    for (uint64_t i = 0; i < a->samples; i++)
+        if (a->crcs[i] != b->crcs[i] || index_frame_bytes(a, i) != index_frame_bytes(b, i))
+            return i;
+    return RECORDS_EQUAL;
+}
+
+/* Called when a shard that was made again differs from the manifest. Compares the index section of
+ * this shard with the section that the data set has. */
+static void find_difference(void *context, const struct journal_entry *entry)
+{
+    struct remaking *m = context;
+    const struct manifest *manifest = m->repair->manifest;
+    struct sections sections = { .dataset = m->repair->dataset };
+    struct index_section *had = NULL, *made = NULL;
+    uint8_t *data = NULL;
+    size_t i = m->first;
+
+    m->wrong_record = RECORDS_UNKNOWN;
+    while (i < m->end && strcmp(manifest->shards[i].name, entry->facts.name) != 0)
+        i++;
+    if (i < m->end && sections_read(&sections, (uint32_t)i, &data, NULL) == SHEAF_OK &&
+        index_parse(data, (size_t)manifest->shards[i].index_bytes, manifest->shards[i].samples,
+                    &had, NULL) == SHEAF_OK &&
+        index_parse(entry->section.data, entry->section.size, entry->facts.samples, &made, NULL) ==
+            SHEAF_OK)
+        m->wrong_record = first_difference(had, made);
+    index_section_free(had);
+    index_section_free(made);
+    sections_close(&sections);
+    free(data);
+}
+
+/* Writes to `text` the first record that differs, and the key of its sample, if they are known. */
+static void name_difference(const struct remaking *m, size_t at, char *text, size_t size)
+{
+    const struct plan_rows rows = plan_stash_rows(&m->stash);
+    struct plan_batch batch = { .plan = { .shards = NULL } };
+
+    text[0] = '\0';
+    if (m->wrong_record == RECORDS_EQUAL)
+        snprintf(text, size, "its records have the bytes that were packed, but the shard has not: ");
+    else if (m->wrong_record != RECORDS_UNKNOWN &&
+             plan_rows_load(&rows, at, at + 1, &batch, NULL) == SHEAF_OK) {
+        const struct plan_sample *s = &batch.plan.samples[batch.plan.shards[0].sample +
+                                                          m->wrong_record];
+        const struct catalog_file *f = &batch.plan.files[s->file];
+
+        snprintf(text, size, "the first sample that differs is %.*s (record %llu): ",
+                 (int)MIN(f->key_size, 200), f->path, (unsigned long long)m->wrong_record);
+    }
+    plan_batch_free(&batch);
+}
+
 /* Returns a part of an error message. It says that an edit replaced files or changed labels in .cls
  * files, and that the source still has the old files or labels. Returns "" if no edit wrote this
  * shard, or if edits only deleted samples. */
@@ -229,6 +294,10 @@ static const char *edited_away(const struct remaking *m, size_t shard)
     }
     if (!repair_is_edited(manifest, shard) || (!replaced && !relabelled))
         return "";
+    if (replaced && setup_converts(&m->setup))
+        return ", or an edit has replaced files: edits store files as they are, but this data set "
+               "was packed with options that resize or convert images, and a repair applies them "
+               "to all files, so only a copy of the data set can repair this shard";
     return replaced && relabelled
                ? ", or an edit has replaced files or labels, which this source has as they were "
                  "before"
@@ -250,9 +319,10 @@ static const char *lost_numbers(const struct remaking *m, size_t at)
 static void repair_plan_explain(const struct remaking *m, size_t shard, size_t at, size_t problems,
                                 struct sheaf_error *err)
 {
-    char text[sizeof(err->message)], libraries[200] = "";
+    char text[sizeof(err->message)], libraries[200] = "", difference[300];
 
-    snprintf(text, sizeof(text), "%s", err->message);
+    name_difference(m, at, difference, sizeof(difference));
+    snprintf(text, sizeof(text), "%s%s", difference, err->message);
     name_libraries(m, libraries, sizeof(libraries));
     if (!m->is_placed && (m->plan_hash == NULL || strcmp(m->plan_hash, m->plan.hash) != 0))
         err_set(err, SHEAF_ERR_CHANGED, "the source has changed: files were added, removed or "
@@ -317,10 +387,14 @@ static int remake_shard(struct remaking *m, size_t shard, struct sheaf_error *er
     const struct journal *journal = &m->repair->output.journal;
     const size_t problems = m->problems.count;
     size_t at;
-    int code = find_planned(m, shard, &at, err);
+    int code;
 
+    m->wrong_record = RECORDS_UNKNOWN;
+    code = find_planned(m, shard, &at, err);
     if (code != SHEAF_OK)
         return code;
+    m->repair->output.refused = find_difference;
+    m->repair->output.refused_context = m;
     m->plan.shards[at].split = 0;       /* of the output, which is this data set alone */
     code = remake_planned(m, at, err);
     if (code == SHEAF_ERR_CHANGED && m->is_placed && m->problems.count == problems &&

@@ -59,6 +59,9 @@ struct output {
     /* whether the run repairs the data set `grows`. A repair publishes a shard only if it equals
      * the shard in the manifest. */
     bool is_repair;
+    /* Called when a repair refuses a shard, with the facts about the refused shard. May be NULL. */
+    void (*refused)(void *context, const struct journal_entry *entry);
+    void *refused_context;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
     /* A manifest counts as a manifest of this plan if it has the plan hash (a hash of the packing

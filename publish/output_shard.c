@@ -285,6 +285,8 @@ static int check_repaired(const struct output *o, const struct journal_entry *en
     if (m != NULL && m->bytes == entry->facts.bytes && strcmp(m->xxh3, entry->facts.xxh3) == 0 &&
         (m->names_bytes == 0 || m->index_xxh3[0] == '\0' || strcmp(m->index_xxh3, sum) == 0))
         return SHEAF_OK;
+    if (o->refused != NULL)
+        o->refused(o->refused_context, entry);
     return err_set(err, SHEAF_ERR_CHANGED, "the shard that was made again has %llu byte%s and "
                    "the XXH3-128 %s, expected %llu and %s", (unsigned long long)entry->facts.bytes,
                    plural(entry->facts.bytes), entry->facts.xxh3,

@@ -425,11 +425,44 @@ class Repair(Case):
         before = tree_of(self.dest)
         name = [name for name in self.shards() if ".e1." in name][0]
         os.unlink(self.at(name))
-        self.assert_error(self.repair(status=1), name, "replaced files, which this source has as they were before")
+        self.assert_error(self.repair(status=1), name, "replaced files, which this source has as they were before",
+                          "the first sample that differs is cat/a00 (record ")
         self.assertNotIn(name, tree_of(self.dest))
         shutil.copy(os.path.join(better, "cat/a00.txt"), os.path.join(self.source, "cat/a00.txt"))
         self.assertEqual(self.counts(), (1, 1))
         self.assertEqual(tree_of(self.dest), before)
+
+    def test_replaced_in_a_set_of_resized_images(self):
+        """An edit stores files as they are, so the shard cannot be made from the source, even with the new files."""
+        photos = make_tree(self.path("photos"), {"cat/%02d.jpg" % i: jpeg(80 + i, 60, seed=i) for i in range(12)})
+        self.pack("--resize", "32", source=photos, shards=3)
+        new = {"cat/05.jpg": jpeg(100, 70, seed=50)}
+        self.edit("--replace", make_tree(self.path("better"), new))
+        shutil.copytree(self.dest, self.path("backup"))
+        make_tree(photos, new)
+        before = tree_of(self.dest)
+        name = [name for name in self.shards() if ".e1." in name][0]
+        os.unlink(self.at(name))
+        done = self.repair(source=photos, status=1)
+        self.assert_error(done, name, "the first sample that differs is cat/05 (record ", "edits store files as they are",
+                          "only a copy of the data set can repair this shard")
+        self.assertEqual(self.counts(source=self.path("backup")), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+        other = [name for name in self.shards() if ".e1." not in name][0]
+        os.unlink(self.at(other))               # a shard without replaced files is made from the source
+        self.assertEqual(self.counts(source=photos), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_each_shard_is_read_once(self):
+        """The hash of a shard and the files beside it are checked in one pass."""
+        self.pack("--index", "mxnet", container="recordio")
+        size = sum(os.path.getsize(self.at(name)) for name in self.shards())
+        done = subprocess.run(["strace", "-f", "-y", "-e", "trace=pread64,read,preadv", support.SHEAF, "repair",
+                               self.dest, "--from", self.source], capture_output=True, check=True)
+        read_bytes = sum(int(line.rpartition(b"= ")[2].split()[0]) for line in done.stderr.splitlines()
+                         if b".rec>" in line and line.rpartition(b"= ")[2][:1].isdigit())
+        self.assertLess(read_bytes, 1.5 * size)
+        self.assertGreaterEqual(read_bytes, size)
 
     def test_labels_in_files(self):
         """A label in a file .cls can be repaired only from a source with the new label."""
