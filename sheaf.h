@@ -1209,6 +1209,10 @@ struct sheaf_edit_options {
     void *context;
     const volatile int *interrupt;  /* NULL */
     const char *const *s3;          /* NULL; as in sheaf_pack_options */
+    /* Default NULL. Called once if the data set has columns (fields that were added after packing),
+     * with a notice that names them. They belong to the data set before the edit, and can no longer
+     * be read. */
+    sheaf_report_fn *note;
 };
 struct sheaf_edit_result {
     uint64_t samples;               /* samples afterwards */

@@ -15,6 +15,7 @@
 #include "publish/destination.h"
 #include "publish/output_remove.h"
 #include "publish/own_source.h"
+#include "reader/dataset/column_sets.h"
 #include "store/interrupt.h"
 #include "store/scopes.h"
 
@@ -183,6 +184,48 @@ static void edit_find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], boo
     *is_done = strcmp(hash, last->plan) == 0;
 }
 
+/* ---- Columns --------------------------------------------------------------------------------- */
+
+/* The names of the data set's columns that can be read. */
+struct edit_columns {
+    const struct sheaf_dataset *dataset;
+    size_t count;
+    struct buf names;           /* as text, separated by commas */
+};
+
+static int edit_take_column(void *context, const char *name, struct sheaf_error *err)
+{
+    struct edit_columns *c = context;
+    struct column_set set;
+    const int found = column_set_open(c->dataset, name, &set, NULL);
+
+    column_set_close(&set);
+    return found != SHEAF_OK ? SHEAF_OK
+                             : buf_printf(&c->names, err, "%s%s", c->count++ == 0 ? "" : ", ",
+                                          name);
+}
+
+/* Tells the caller which columns can no longer be read, because they belong to the data set before
+ * the edit. */
+static void edit_tell_columns(const struct edit *e)
+{
+    struct edit_columns c = { .dataset = e->dataset, .names = BUF_INIT(1 << 20) };
+    struct sheaf_error note = { .code = SHEAF_OK };
+
+    if (e->options.note == NULL)
+        return;
+    (void)column_names_list(e->dataset, edit_take_column, &c, NULL);
+    if (c.count != 0) {
+        snprintf(note.message, sizeof(note.message), "the column%s %.*s belong%s to the data set "
+                 "before this edit, and %s be read: drop %s and add %s again", plural(c.count),
+                 (int)MIN(c.names.size, (size_t)600), (const char *)c.names.data,
+                 c.count == 1 ? "s" : "", e->options.dry_run ? "could then not" : "can no longer",
+                 c.count == 1 ? "it" : "them", c.count == 1 ? "it" : "them");
+        e->options.note(e->options.context, "", &note);
+    }
+    buf_free(&c.names);
+}
+
 /* ---- The edit -------------------------------------------------------------------------------- */
 
 static int edit_publish(struct edit *e, struct sheaf_error *err)
@@ -278,7 +321,10 @@ static int edit_run(struct edit *e, struct sheaf_error *err)
     edit_count_result(e);
     if (e->shard_count == 0)    /* nothing changes */
         return e->options.purge ? purge(e, err) : SHEAF_OK;
-    return edit_shards(e, hash, err);
+    code = edit_shards(e, hash, err);
+    if (code == SHEAF_OK)
+        edit_tell_columns(e);
+    return code;
 }
 
 static void close_edit(struct edit *e)

@@ -348,7 +348,7 @@ static int repair_check_check_table(const struct repair *r, struct repair_file *
     return f->damage != NULL || code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* ---- After the repair ------------------------------------------------------------------------- */
+/* ---- After the repair ------------------------------------------------------------------------ */
 
 /* Returns whether a shard is intact: it was repaired, or the check of all files found no damage. If
  * the caller has named files, the other files were not checked. */
@@ -407,8 +407,9 @@ static int repair_check_all(struct repair *r, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = f->kind == REPAIR_INDEX || f->kind == REPAIR_KEYS
                        ? repair_check_check_table(r, f, err)
-                 : f->kind == REPAIR_SHARD && one_by_one ? repair_check_file(r, f->name, NULL, err)
-                                                         : several_add(&several, f->name, NULL, err);
+                 : f->kind == REPAIR_SHARD && one_by_one
+                       ? repair_check_file(r, f->name, NULL, err)
+                       : several_add(&several, f->name, NULL, err);
         r->progress.done_count++;
         r->progress.done_bytes += repair_check_bytes_of(r, f);
         watch_show(&r->watch, &r->progress);

@@ -267,7 +267,7 @@ static void name_difference(const struct remaking *m, size_t at, char *text, siz
 
     text[0] = '\0';
     if (m->wrong_record == RECORDS_EQUAL)
-        snprintf(text, size, "its records have the bytes that were packed, but the shard has not: ");
+        snprintf(text, size, "its records are as they were packed, but other bytes differ: ");
     else if (m->wrong_record != RECORDS_UNKNOWN &&
              plan_rows_load(&rows, at, at + 1, &batch, NULL) == SHEAF_OK) {
         const struct plan_sample *s = &batch.plan.samples[batch.plan.shards[0].sample +

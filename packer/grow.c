@@ -271,16 +271,18 @@ static int take_seed(const struct grow *g, struct sheaf_pack_options *o, struct 
 
 int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
 {
+    struct sheaf_pack_options usual;
     int code;
 
+    sheaf_pack_options_init(&usual, sizeof(usual));
     o->container = g->manifest.container;
     o->codec = g->manifest.codec;
     o->label_base = g->manifest.label_base;
     o->prefix = g->prefix;
     o->index = g->index;
     if (o->shard_bytes == 0)            /* INT64_MAX: not the size ended the shards */
-        o->shard_bytes = g->shard_bytes == 0 || g->shard_bytes >= INT64_MAX ? 150000000
-                                                                            : g->shard_bytes;
+        o->shard_bytes = g->shard_bytes == 0 || g->shard_bytes >= INT64_MAX
+                             ? usual.shard_bytes : g->shard_bytes;
     code = take_seed(g, o, err);
     if (code == SHEAF_OK)
         code = grow_take_images(g, o, err);

@@ -24,7 +24,6 @@ static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
         .place = entry->source,
     };
     r->has_cls |= facts->has_cls;
-    r->lacks_keys |= entry->keys.size / sizeof(uint64_t) != facts->samples;
     return r->drops_keys ? SHEAF_OK
                          : buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
@@ -90,7 +89,7 @@ int resumed_take(struct resumed *r, const struct plan_shard *shard, bool *ends,
 
 bool resumed_has_place(const struct resumed *r)
 {
-    return r->count != 0 && !r->lacks_keys && r->shards[r->count - 1].place != 0;
+    return r->count != 0 && r->shards[r->count - 1].place != 0;
 }
 
 int resumed_check_end(const struct resumed *r, struct sheaf_error *err)

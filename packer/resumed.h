@@ -24,7 +24,6 @@ struct resumed {
     bool has_cls;
     struct buf keys;            /* key_hash() of the keys of their samples */
     bool drops_keys;            /* whether the keys are not needed: all keys differ */
-    bool lacks_keys;            /* whether some of the keys are missing */
     /* true if the packer converts images. The program appends the original samples again, whose
      * sizes differ from the sizes in the finished shard, so the sizes are not compared. */
     bool converts;

@@ -14,7 +14,8 @@
  *
  * Only entries of known releases are read. Entries of release 0.2 lack two words: the number of
  * resized images, and the number of samples with a word in their field `cls`. Entries of release
- * 0.1 lack the words from WORD_LIBRARY_SIZE on, and the parts after `sides`. */
+ * 0.1 are not read, because they lack the hashes of the keys. A resumed run makes their shards
+ * again, so that each data set gets its table of keys. */
 #include "publish/journal.h"
 
 #include <stdio.h>
@@ -50,7 +51,7 @@ enum word {
 };
 
 static const struct { uint8_t version; size_t words; } versions[] = {
-    { '4', WORD_LIBRARY_SIZE }, { '8', WORD_RESIZED }, { '9', WORD_COUNT },
+    { '8', WORD_RESIZED }, { '9', WORD_COUNT },
 };
 
 /* ---- Entries as bytes ------------------------------------------------------------------------ */
@@ -132,8 +133,7 @@ static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
            !__builtin_add_overflow(sum, words[WORD_KEYS_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_FIELDS_SIZE], &sum) &&
            !__builtin_add_overflow(sum, words[WORD_CONVERTED_SIZE], &sum) && sum == size &&
-           (words[WORD_KEYS_SIZE] == 0 ||
-            words[WORD_KEYS_SIZE] / sizeof(uint64_t) == words[WORD_SAMPLES]);
+           words[WORD_KEYS_SIZE] / sizeof(uint64_t) == words[WORD_SAMPLES];
 }
 
 static bool journal_is_whole(const uint8_t *data, size_t size)

@@ -82,8 +82,7 @@ struct shard_facts {
 struct journal_entry {
     struct shard_facts facts;
     struct buf section;         /* of the index */
-    /* key_hash() of the key of each sample, in order, as little-endian u64. Empty if unknown,
-     * because the release that wrote this entry had no tables of keys. */
+    /* key_hash() of the key of each sample, in order, as little-endian u64 */
     struct buf keys;
     /* counts of the fields of the shard's samples, as text (formats/tally.h); empty if unknown */
     struct buf fields;

@@ -121,8 +121,6 @@ static int publish_files_put_keys(void *files, struct sheaf_error *err)
     struct store_seen now;
     int code;
 
-    if (f->index->keys->is_incomplete)
-        return put_nothing(f, FILE_KEYS, err);
     code = publish_keys_write(f->index->keys, f->urls[FILE_KEYS], f->fingerprint, &writer, err);
     return code == SHEAF_OK ? journal_commit(&f->output->journal, writer, &f->seen[FILE_KEYS], &now,
                                              err) : code;

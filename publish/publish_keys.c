@@ -46,7 +46,6 @@ int publish_keys_add(struct publish_keys *k, const struct journal_entry *entry,
 {
     int code = SHEAF_OK;
 
-    k->is_incomplete |= entry->keys.size / sizeof(uint64_t) != entry->facts.samples;
     for (size_t at = 0; at < entry->keys.size && code == SHEAF_OK; at += sizeof(uint64_t))
         code = publish_keys_add_hash(k, load64(entry->keys.data + at), err);
     return code;
@@ -87,6 +86,5 @@ int publish_keys_put(const struct publish_keys *k, const struct output *o, const
 {
     struct contents contents = { k, fingerprint };
 
-    return k->is_incomplete ? output_remove(o, o->dest, name, err)
-                            : output_write_over(o, o->dest, name, write_table, &contents, err);
+    return output_write_over(o, o->dest, name, write_table, &contents, err);
 }

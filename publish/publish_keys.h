@@ -17,9 +17,6 @@ struct publish_keys {
      * since then, `keyed` is greater than `samples` (see key_table_make). If no edit has removed
      * samples, `keyed` may be 0, and `samples` is used instead. */
     uint64_t keyed;
-    /* set if a journal entry (the facts about a finished shard) has no hashes of keys, because an
-     * old release wrote the entry */
-    bool is_incomplete;
 };
 
 /* Begins a table of keys for the data set in `directory`. Uses up to memory_bytes bytes of memory,
@@ -36,8 +33,7 @@ int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entr
  * it until *writer is committed. */
 int publish_keys_write(const struct publish_keys *keys, const char *url, const char *fingerprint,
                        struct store_writer **writer, struct sheaf_error *err);
-/* Publishes the table as the file `name` in the destination. If some hashes of keys are unknown,
- * there can be no table, and an existing file `name` is removed. */
+/* Publishes the table as the file `name` in the destination. */
 int publish_keys_put(const struct publish_keys *keys, const struct output *output,
                      const char *name, const char *fingerprint, struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);

@@ -6,6 +6,7 @@
 
 #include "tools/json.h"
 #include "tools/options.h"
+#include "tools/pack_rows.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 #include "tools/verbosity.h"
@@ -79,6 +80,7 @@ static int edit(const char *dataset, struct sheaf_edit_options *options, int as_
 
     options->progress = progress_show;
     options->report = report_unknown;
+    options->note = report_note;
     options->context = &unknown;
     options->interrupt = &signals_caught;
     signals_catch();

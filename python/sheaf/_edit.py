@@ -9,7 +9,8 @@ import tempfile
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _sheaf
-from ._types import S3, Path, Problem, Progress, Size, _s3, _size, _text, _told
+from ._packing import _warn_note
+from ._types import S3, Note, Path, Problem, Progress, Size, _s3, _size, _text, _told
 
 Label = Union[str, float, Sequence[float]]
 
@@ -59,11 +60,15 @@ def edit(dataset: Path, *, delete: Union[None, Path, Iterable[str]] = None,
          unknown_keys: str = "fail", resume: bool = False, overwrite: bool = False,
          purge: bool = False, dry_run: bool = False, jobs: int = 0, memory: Size = "512MiB",
          s3: S3 = None, progress: Optional[Callable[[Progress], Any]] = None,
-         report: Optional[Callable[[Problem], Any]] = None) -> EditResult:
+         report: Optional[Callable[[Problem], Any]] = None,
+         note: Optional[Callable[[Note], Any]] = None) -> EditResult:
     """Deletes samples, gives samples other labels and replaces files of samples, as `sheaf edit`
     does.  `delete` is a file with a key in each line, or the keys; `labels` a list of keys and
     labels, or a mapping; `replace` a directory or another source.  NotFoundError: a key or file
     belongs to no sample; unknown_keys="skip" leaves them out, and calls `report` for each.
+
+    If the data set has columns, they can no longer be read after the edit. `note` is then called with
+    a notice that names them. Without `note`, the notice is a warning.
 
         sheaf.edit("shards/", delete=["cat/0017"], labels={"dog/0002": "cat"}, purge=True)"""
     with tempfile.TemporaryDirectory(prefix="sheaf-") as folder:
@@ -75,4 +80,5 @@ def edit(dataset: Path, *, delete: Union[None, Path, Iterable[str]] = None,
             dataset, delete_keys=keys_at, labels=labels_at, replace=_text(replace),
             on_unknown=unknown_keys, resume=resume, overwrite=overwrite, purge=purge,
             dry_run=dry_run, jobs=jobs, memory_bytes=_size("memory", memory, 0), s3=_s3(s3),
-            progress=_told(progress, Progress), report=_told(report, Problem)))
+            progress=_told(progress, Progress), report=_told(report, Problem),
+            note=_told(_warn_note if note is None else note, Note)))

@@ -12,7 +12,7 @@ static const struct option edit_table[] = {
     EDIT(on_unknown, OPTION_ON_ERROR), EDIT(resume, OPTION_BOOL), EDIT(overwrite, OPTION_BOOL),
     EDIT(purge, OPTION_BOOL), EDIT(dry_run, OPTION_BOOL), EDIT(jobs, OPTION_U32),
     EDIT(memory_bytes, OPTION_U64), EDIT(s3, OPTION_TEXTS), EDIT(progress, OPTION_CALL),
-    EDIT(report, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+    EDIT(report, OPTION_CALL), EDIT(note, OPTION_CALL), { NULL, OPTION_CALL, 0 },
 };
 
 static PyObject *edit_result_dict(const struct sheaf_edit_result *r)
@@ -41,6 +41,7 @@ PyObject *action_edit(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
         calls_take(&calls, keywords);
         o.progress = calls_progress;
         o.report = calls_report;
+        o.note = calls_note;
         o.context = &calls;
         o.interrupt = &calls.interrupt;
         calls_begin(&calls);

@@ -164,7 +164,10 @@ class Columns(Case):
             self.assertEqual(len(self.check(reader, {900})), COUNT + 1)
         sheaf.columns.write(folder, "twice", lambda s: {"num": b"%d" % (2 * int(s["txt"]))}, only_missing=True)
         self.assertEqual(len(self.check(sheaf.Reader(folder, columns=["twice"]))), COUNT + 1)
-        sheaf.edit(folder, delete=["k/003"])
+        notes = []
+        sheaf.edit(folder, delete=["k/003"], note=notes.append)
+        (note,) = notes
+        self.assertIn("the column twice belongs to the data set before this edit", note.message)
         with self.assertRaisesRegex(sheaf.ChangedError, "belongs to another data set"):
             sheaf.Reader(folder, columns=["twice"])
 

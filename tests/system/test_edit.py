@@ -414,7 +414,9 @@ class Edit(Case):
         before = tree_of(os.path.join(self.dest, "columns"))
         for words in (("--delete", self.keys), ("--labels", self.path("labels.csv"))):
             write(self.path("labels.csv"), b"key,label\ncat/a02,dog\n")
-            self.edit(*words)
+            named = b"the column cap belongs to the data set before this edit"
+            for more in (["--dry-run"], []):        # a column that was refused before is not named again
+                self.assertEqual(self.edit(*words, *more).stderr.count(named), words[0] == "--delete")
             for command in (("cat", self.dest, "--columns", "cap", "--list"),
                             ("verify", self.dest, "--columns", "cap"),
                             ("convert", self.dest, self.path("out"), "--format", "tfrecord",
