@@ -120,7 +120,8 @@ enum sheaf_reason {
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
     /* Reasons for which packing fails: a filter matched no file (UNUSED_FILTER), a few samples lack
      * a field that all other samples have (ODD_FIELDS), or some files could not be packed
-     * (BAD_FILES). */
+     * (BAD_FILES). If a sample that exists is packed, ODD_FIELDS also means that its key or
+     * one of its fields has an invalid name. */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
     /* With the code ACCESS: S3 refuses to write, possibly because the policy of the bucket requires
      * a request header that was not sent. */

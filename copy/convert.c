@@ -198,16 +198,35 @@ void convert_keep(struct convert *c, enum sheaf_container container)
         reader_keep_features(c->in.reader);
 }
 
-void convert_tell(const struct convert *c)
+static void convert_tell_opaque(const struct convert *c)
 {
     struct sheaf_error note = { .code = SHEAF_OK };
 
     if (c->opaque == 0 || c->note == NULL)
         return;
-    snprintf(note.message, sizeof(note.message), "%" PRIu64 " record%s, such as %s, %s not "
+    snprintf(note.message, sizeof(note.message), "%" PRIu64 " record%s, such as %s, %s "
              "tf.train.Example%s whose features can be fields: each is one field", c->opaque,
-             plural(c->opaque), c->first_opaque, c->opaque == 1 ? "is" : "are", plural(c->opaque));
+             plural(c->opaque), c->first_opaque, c->opaque == 1 ? "is not a" : "are not",
+             plural(c->opaque));
     c->note(c->in.watch.context, c->first_opaque, &note);
+}
+
+/* Reports samples that have no label because their field `cls` does not consist of numbers. */
+static void convert_tell_words(const struct convert *c)
+{
+    const struct cls_words *words = packer_unread_labels(c->packer);
+    struct sheaf_error note = { .code = SHEAF_OK };
+
+    if (words->samples == 0 || c->note == NULL)
+        return;
+    cls_words_say(words, CLS_UNREAD_TEXT, note.message, sizeof(note.message));
+    c->note(c->in.watch.context, words->first, &note);
+}
+
+void convert_tell(const struct convert *c)
+{
+    convert_tell_words(c);
+    convert_tell_opaque(c);
 }
 
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats)

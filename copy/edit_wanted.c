@@ -149,10 +149,11 @@ static int edit_wanted_take_line(struct edit *e, struct scan *scan, struct list_
 
     if (code == SHEAF_END)
         return SHEAF_OK;
+    if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_UNSUPPORTED)
+        code = SHEAF_ERR_ARGUMENT;
     if (code != SHEAF_OK)
-        return err_set(err, code == SHEAF_ERR_CORRUPT ? SHEAF_ERR_ARGUMENT : code,
-                       "%s: line %llu: %s", e->options.labels, (unsigned long long)number,
-                       found.message);
+        return err_set(err, code, "%s: line %llu: %s", e->options.labels,
+                       (unsigned long long)number, found.message);
     code = scan_line(scan, e->options.labels, number, code, &found, &entry, &label, err);
     if (code == SHEAF_END)      /* the scan has noted why */
         return problems_verdict(&e->problems, err);

@@ -4,7 +4,6 @@
  * text files match in upper and lower case, and may follow white space. */
 #include "formats/content.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <strings.h>
 
@@ -57,9 +56,7 @@ static const struct content_beginning texts[] = {
     { "outs:", 5, "a pointer file of DVC, not the file itself: fetch that with dvc pull" },
 };
 
-/* Returns whether the data could be text: it has no control characters except tabs and line
- * ends. */
-static bool content_is_text(const uint8_t *data, size_t size)
+bool content_is_text(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if ((data[i] < ' ' && memchr("\t\r\n", data[i], 3) == NULL) || data[i] == 0x7f)

@@ -5,6 +5,7 @@
 #ifndef FORMATS_CONTENT_H
 #define FORMATS_CONTENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,10 @@
  * is ". Returns NULL if the kind is unknown. Shards, tar archives and compressed files are not
  * recognised. JPEG, PNG and GIF are the only images that are recognised. */
 const char *content_name(const uint8_t *data, size_t size);
+
+/* Returns whether the data could be text: it has no control characters except tabs and line
+ * ends. */
+bool content_is_text(const uint8_t *data, size_t size);
 
 /* Recognises, by the first bytes, content that was stored in place of the right file: a pointer
  * file of Git LFS, or a page that a server sends with an error. Returns SHEAF_ERR_CORRUPT if it is

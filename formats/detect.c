@@ -44,10 +44,14 @@ static int detect_refuse(const uint8_t *data, size_t size, enum sheaf_codec code
 static int detect_format(const uint8_t *data, size_t size, const char *name,
                          struct detected *found, struct sheaf_error *err)
 {
+    /* A TFRecord or RecordIO file that begins with zeros is damaged: its data was never written. It
+     * must not be taken for a tar without members. */
+    const size_t first = MIN(size, (size_t)512);
+    const bool is_zero = first != 0 && data[0] == 0 && memcmp(data, data + 1, first - 1) == 0;
     char names[CODEC_NAMES_BYTES];
     const char *what;
 
-    found->format = format_detect(data, size, NULL);
+    found->format = format_detect(data, size, is_zero ? name : NULL);
     if (found->format != NULL)
         return SHEAF_OK;
     what = compression(data, size);

@@ -399,6 +399,10 @@ static int example_decode_take_labels(struct slice *s, struct decode_scratch *sc
             scratch->labels.size = 0;
             return SHEAF_OK;
         }
+        if (scratch->labels.size == LABEL_LIMIT * sizeof(label)) {
+            scratch->labels.size = 0;
+            return SHEAF_OK;
+        }
         code = sample_add_label(scratch, label, err);
         if (code != SHEAF_OK)
             return code;
@@ -575,6 +579,9 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
     if (code != SHEAF_OK)
         return code;
     code = sample_finish(scratch, record, context, key, class_name, sample, err);
+    /* The names of two features may be equal as names of fields, such as "A" and "a". */
+    if (code == SHEAF_ERR_CORRUPT && !context->ours)
+        return sample_make_opaque(data, size, record, context, scratch, sample, err);
     if (code == SHEAF_OK && scratch->keeps)
         link_features(scratch);
     return code;

@@ -6,9 +6,12 @@
 #include "formats/format.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "formats/codec.h"
 
 static const struct format_ops *const formats[] = { &tfrecord_ops, &recordio_ops, &webdataset_ops };
@@ -54,8 +57,9 @@ int sheaf_container_of(const char *name)
     return format_id_of(name);
 }
 
-/* Returns whether a file name contains a dot followed by `word`, with no letter after it. So "tar"
- * is found in "a.tar.gz", and "tfrecord" in "a.tfrecord-00000-of-00010". */
+/* Returns whether a file name contains a dot followed by `word`, in upper or lower case, with no
+ * letter after it. So "tar" is found in "a.TAR.gz", and "tfrecord" in
+ * "a.tfrecord-00000-of-00010". */
 static bool has_word(const char *name, const char *word)
 {
     const size_t size = strlen(word);
@@ -63,7 +67,7 @@ static bool has_word(const char *name, const char *word)
     const char *dot = strchr(slash == NULL ? name : slash, '.');
 
     for (; dot != NULL; dot = strchr(dot + 1, '.')) {
-        if (strncmp(dot + 1, word, size) == 0 && !isalpha((unsigned char)dot[1 + size]))
+        if (strncasecmp(dot + 1, word, size) == 0 && !isalpha((unsigned char)dot[1 + size]))
             return true;
     }
     return false;
@@ -85,7 +89,7 @@ static bool is_word(const char *text, size_t size)
     for (size_t i = 0; i < COUNT_OF(formats); i++)
         for (size_t j = 0; j < COUNT_OF(formats[i]->words) && formats[i]->words[j] != NULL; j++)
             if (strlen(formats[i]->words[j]) == size &&
-                memcmp(formats[i]->words[j], text, size) == 0)
+                strncasecmp(formats[i]->words[j], text, size) == 0)
                 return true;
     return false;
 }
@@ -115,7 +119,7 @@ size_t format_stem(const char *name)
 
 const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name)
 {
-    const struct format_ops *best = NULL;
+    const struct format_ops *best = NULL, *named;
     unsigned best_bid = 0;
     size_t i;
 
@@ -127,7 +131,19 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
             best_bid = bid;
         }
     }
-    return best != NULL || name == NULL ? best : format_by_name(name);
+    if (best_bid > FORMAT_BID_ZEROS || name == NULL)
+        return best;
+    named = format_by_name(name);
+    return named != NULL ? named : best;
+}
+
+int format_check_content(const struct format_ops *format, uint64_t bytes, struct sheaf_error *err)
+{
+    if (format->content_most == 0 || bytes < format->content_most)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_LIMIT, "the sample has %" PRIu64 " bytes, but a record of %s "
+                   "must have less than %" PRIu64 ", unlike one of other containers", bytes,
+                   format->name, format->content_most);
 }
 
 void format_scan_reset(struct format_scan *scan)

@@ -264,9 +264,12 @@ struct format_ops {
                   struct sheaf_error *err);
 
     /* Returns how many bits of a stream's first bytes match this container. Returns 0 if the stream
-     * cannot be this container. */
+     * cannot be this container. Returns FORMAT_BID_ZEROS if the bytes are zeros, which match a tar
+     * without members. */
     unsigned (*bid)(const uint8_t *data, size_t size);
 };
+
+#define FORMAT_BID_ZEROS 1u
 
 extern const struct format_ops tfrecord_ops, recordio_ops, webdataset_ops;
 
@@ -281,9 +284,12 @@ size_t format_stem(const char *name);
 
 /* Returns the container of an uncompressed stream from its first `size` bytes. 1024 bytes are
  * enough; the caller must pass all bytes of a shorter stream. If the content does not show the
- * container (as in an empty stream), the file name `name` decides. Returns NULL if no known
- * container matches. */
+ * container (as in an empty stream, or one of zeros), the file name `name` decides. Without a name
+ * that decides, zeros are a tar without members. Returns NULL if no known container matches. */
 const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name);
+/* Returns an error if the fields of a sample, which have `bytes` bytes, are too large for a record
+ * of the container. */
+int format_check_content(const struct format_ops *format, uint64_t bytes, struct sheaf_error *err);
 
 void format_scan_reset(struct format_scan *scan);
 void format_scan_free(struct format_scan *scan);

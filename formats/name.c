@@ -138,7 +138,7 @@ static const char *name_component_problem(const char *path)
 const char *name_suffix_problem(const char *suffix)
 {
     return suffix[0] == '_' && is_dunder(suffix, strlen(suffix))
-               ? "suffixes like __this__ are reserved" : NULL;
+               ? "suffixes like __this__ are reserved: give it another name" : NULL;
 }
 
 const char *name_problem(const char *path)

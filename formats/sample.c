@@ -36,7 +36,8 @@ static int sample_check_path(const char *key, const char *suffix, struct sheaf_e
     memcpy(path + key_size + 1, suffix, suffix_size + 1);
     problem = name_problem(path);
     if (problem != NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %s", path, problem);
+        return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %s", path, problem),
+                           SHEAF_REASON_ODD_FIELDS);
     if (!name_split(path, &split, &split_suffix) || split != key_size)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: the key has a dot in its base name, so "
                        "it would be read back as %.*s", path, (int)MIN(split, 400), path);
@@ -370,4 +371,12 @@ const char *sniff_suffix(const uint8_t *data, size_t size)
     if (size >= 14 && memcmp(data, "BM", 2) == 0 && load32(data + 2) == size)
         return "bmp";
     return NULL;
+}
+
+bool sample_has_cls(const struct sheaf_sample *sample)
+{
+    for (size_t i = 0; i < sample->field_count; i++)
+        if (strcmp(sample->fields[i].name, "cls") == 0)
+            return true;
+    return false;
 }

@@ -94,4 +94,7 @@ int sample_make_opaque(const uint8_t *data, size_t size, const struct record *re
  * "gif", "webp", "bmp" or "npy". Returns NULL if the kind is unknown. */
 const char *sniff_suffix(const uint8_t *data, size_t size);
 
+/* Returns whether a sample has a field `cls`. */
+bool sample_has_cls(const struct sheaf_sample *sample);
+
 #endif

@@ -541,7 +541,7 @@ static unsigned webdataset_bid(const uint8_t *data, size_t size)
     if (size < TAR_BLOCK || tar_parse(data, TAR_BLOCK, &m, &need, NULL) != SHEAF_OK)
         return 0;
     if (need == 0 && m.kind == TAR_ZERO)
-        return 1;
+        return FORMAT_BID_ZEROS;
     return memcmp(data + 257, "ustar", 5) == 0 ? 18 + 40 : 18;
 }
 

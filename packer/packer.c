@@ -574,7 +574,7 @@ static int packer_check_sample(struct sheaf_packer *p, const struct sheaf_sample
 static void packer_count_sample(struct sheaf_packer *p, const struct sheaf_sample *s,
                                 uint64_t payload)
 {
-    bool has_cls = false;
+    const bool has_cls = sample_has_cls(s);
 
     p->samples++;
     p->appended++;
@@ -582,9 +582,6 @@ static void packer_count_sample(struct sheaf_packer *p, const struct sheaf_sampl
     p->block_cost += payload + s->field_count * BLOCK_FILE_BYTES;
     p->shard.sample_count++;
     p->shard.payload_bytes += payload;
-    for (size_t i = 0; i < s->field_count; i++)
-        if (strcmp(s->fields[i].name, "cls") == 0)
-            has_cls = true;
     p->has_cls |= has_cls;
     if (p->slot == NULL)        /* of a shard that is kept */
         return;
@@ -672,6 +669,19 @@ static bool is_refused(const struct sheaf_packer *p, int code)
                                         p->error.reason == SHEAF_REASON_ODD_IMAGE);
 }
 
+/* Returns an error if the sample is too large for the container, whatever the memory. This is found
+ * before memory for the sample is reserved, because more memory would be no remedy. */
+static int packer_check_fits(struct sheaf_packer *p, const struct sheaf_sample *s,
+                             uint64_t payload)
+{
+    const int code = format_check_content(p->setup.format, payload, &p->error);
+
+    if (code == SHEAF_OK)
+        return code;
+    err_because(&p->error, code, SHEAF_REASON_BAD_FILES);
+    return err_prefix(&p->error, "%s: ", s->key);
+}
+
 /* A sample of an open shard. */
 static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t payload)
 {
@@ -680,6 +690,8 @@ static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t p
     bool is_word = false;
     int code = use_ready(p, &packed, &packed_bytes);
 
+    if (code == SHEAF_OK)
+        code = packer_check_fits(p, s, packed_bytes);
     if (code == SHEAF_OK)
         code = packer_look_at_cls(p, s, &is_word);
     if (code == SHEAF_OK)

@@ -144,6 +144,9 @@ int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, 
  * until the packer is freed. */
 void packer_inherit(struct sheaf_packer *p, const struct manifest *const *sources, size_t count,
                     bool whole);
+/* Returns the samples that have no label because their field `cls` does not consist of numbers.
+ * (packer_cls.c) */
+const struct cls_words *packer_unread_labels(const struct sheaf_packer *p);
 /* Sets *is_word to whether the sample has a field `cls` that does not consist of numbers.
  * (packer_cls.c) */
 int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *sample, bool *is_word);

@@ -7,6 +7,11 @@
 #include "formats/label.h"
 #include "packer/packer.h"
 
+const struct cls_words *packer_unread_labels(const struct sheaf_packer *p)
+{
+    return &p->problems.unread;
+}
+
 int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *s, bool *is_word)
 {
     const struct sheaf_field *const end = s->fields + s->field_count, *field = s->fields;

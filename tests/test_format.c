@@ -455,6 +455,10 @@ static void detects_by_content(void **state)
         free_shard(&shard);
     }
     assert_ptr_equal(format_detect(zeros, sizeof(zeros), NULL), &webdataset_ops);
+    assert_ptr_equal(format_detect(zeros, sizeof(zeros), "a.x"), &webdataset_ops);
+    assert_ptr_equal(format_detect(zeros, sizeof(zeros), "a.tar"), &webdataset_ops);
+    assert_ptr_equal(format_detect(zeros, sizeof(zeros), "a.tfrecord"), &tfrecord_ops);
+    assert_ptr_equal(format_detect(zeros, sizeof(zeros), "a.REC.gz"), &recordio_ops);
     assert_null(format_detect((const uint8_t *)"some text, of no container", 26, "a.txt"));
     assert_null(format_detect((const uint8_t *)"some text, of no container", 26, NULL));
 }
@@ -469,7 +473,9 @@ static void detects_by_name_what_is_empty(void **state)
         { "d.tar/a.tfrecord-00000-of-00010", &tfrecord_ops }, { "a.tfrecord.gz", &tfrecord_ops },
         { "a.rec", &recordio_ops }, { "a.tar", &webdataset_ops },
         { "a.b.tar.lz4", &webdataset_ops },
-        { "a.tgz", &webdataset_ops }, { "a.record", NULL }, { "a.target", NULL }, { "tar", NULL },
+        { "a.tgz", &webdataset_ops }, { "A.TFRECORD-00000-of-00010", &tfrecord_ops },
+        { "A.Tar.GZ", &webdataset_ops },
+        { "a.record", NULL }, { "a.target", NULL }, { "tar", NULL },
     };
     const uint8_t nothing = 0;
     size_t i;

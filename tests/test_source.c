@@ -105,7 +105,7 @@ static void test_links_are_followed_and_loops_are_found(void **state)
     assert_int_equal(file_of("a/same.jpg")->bytes, 3);
     assert_true(has_problem("a/up", "loop"));
     assert_true(has_problem("loop.jpg", "symbolic links"));
-    assert_true(has_problem("dangling.jpg", "No such file"));
+    assert_true(has_problem("dangling.jpg", "symbolic link to a file that does not"));
     assert_int_equal(problems.count, 3);
 }
 
@@ -192,7 +192,7 @@ static void test_plain_list(void **state)
     tree_text(&tree, "s/a/1.jpg", "123");
     tree_text(&tree, "s/2.jpg", "1");
     tree_text(&tree, "s/3.jpg", "1");
-    snprintf(text, sizeof(text), "a/1.jpg\n\n./2.jpg\r\n%s/3.jpg\nnone.jpg\n../s/2.jpg\na\n"
+    snprintf(text, sizeof(text), "a/1.jpg\n\n./2.jpg\r\n%s/3.jpg\nnone.jpg\n../t/2.jpg\na\n"
              "/etc/passwd", tree_path(&tree, "s"));
     tree_text(&tree, "s/list.txt", text);
     assert_int_equal(scan("s/list.txt", tree_path(&tree, "s"), &found), SHEAF_OK);
@@ -201,7 +201,7 @@ static void test_plain_list(void **state)
     assert_non_null(file_of("2.jpg"));
     assert_non_null(file_of("3.jpg"));
     assert_true(has_problem("none.jpg", "No such file"));
-    assert_true(has_problem("../s/2.jpg", ".."));
+    assert_true(has_problem("../t/2.jpg", ".."));
     assert_true(has_problem("a", "directory"));
     assert_true(has_problem("/etc/passwd", "absolute"));
     assert_int_equal(problems.count, 4);

@@ -61,6 +61,8 @@ static const struct advice all[] = {
       "--manifest says where it is; sheaf index makes one for shards that never had one" },
     { SHEAF_REASON_BAD_FILES, 0, " pack plan append ",
       "--on-error skip packs the rest, --exclude leaves files out" },
+    { SHEAF_REASON_BAD_FILES, SHEAF_ERR_LIMIT, " convert ",
+      "--on-corrupt skip leaves out such samples" },
     { SHEAF_REASON_BAD_FILES, 0, " convert ",
       "--on-corrupt skip leaves out such samples, --check-images none keeps them" },
     { SHEAF_REASON_ODD_IMAGE, 0, " convert ",
@@ -93,6 +95,8 @@ static const struct advice all[] = {
       "if the data set was edited, sheaf column drop removes the column, and sheaf column add adds "
       "it again" },
     { SHEAF_REASON_NO_COLUMN, 0, NULL, "sheaf column list prints the columns of a data set" },
+    { SHEAF_REASON_ODD_FIELDS, 0, " convert ",
+      "--field-map FROM=TO renames a field, --on-corrupt skip leaves out such samples" },
     { SHEAF_REASON_ODD_FIELDS, 0, " pack plan append ",
       "--key-end last-dot cuts names at the last dot instead" },
 };

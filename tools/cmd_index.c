@@ -67,6 +67,7 @@ static int cmd_index(const struct command *command, int argc, char **argv)
     if (code != SHEAF_OK)
         return refuse(&error);
     say_passed_over(result.passed_over, result.samples);
+    say_labels(&result);
     say_repeated_keys(result.repeated_keys, result.repeated_key);
     if (is_quiet())
         return STATUS_OK;

@@ -127,19 +127,6 @@ static void finish_json(const struct sheaf_verify_result *result, const struct s
     printf("\n}\n");
 }
 
-/* Reports labels that only some samples have. */
-static void say_labels(const struct sheaf_verify_result *r)
-{
-    if (r->labelled != 0 && r->unlabelled[0] != '\0')
-        say("labels: %" PRIu64 " of %" PRIu64 " sample%s; the first without: %s", r->labelled,
-            r->samples, plural(r->samples), r->unlabelled);
-    if (r->unread_labels != 0)
-        say("%" PRIu64 " sample%s with a field cls that is not numbers, and so without a "
-            "label%s%s", r->unread_labels, plural(r->unread_labels),
-            r->labelled == 0 ? "; the first without: " : "",
-            r->labelled == 0 ? r->unlabelled : "");
-}
-
 static int finish_text(const struct sheaf_verify_result *result)
 {
     say_passed_over(result->passed_over, result->samples);

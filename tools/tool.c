@@ -148,6 +148,18 @@ void say_passed_over(uint64_t members, uint64_t samples)
             members == 1 ? " was" : "s were");
 }
 
+void say_labels(const struct sheaf_verify_result *r)
+{
+    if (r->labelled != 0 && r->unlabelled[0] != '\0')
+        say("labels: %" PRIu64 " of %" PRIu64 " sample%s; the first without: %s", r->labelled,
+            r->samples, plural(r->samples), r->unlabelled);
+    if (r->unread_labels != 0)
+        say("%" PRIu64 " sample%s with a field cls that is not numbers, and so without a "
+            "label%s%s", r->unread_labels, plural(r->unread_labels),
+            r->labelled == 0 ? "; the first without: " : "",
+            r->labelled == 0 ? r->unlabelled : "");
+}
+
 void say_repeated_keys(uint64_t samples, const char *first)
 {
     const bool is_named = first != NULL && first[0] != '\0';

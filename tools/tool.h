@@ -79,6 +79,9 @@ int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample 
  * no sample. Called when the command has finished reading. */
 void say_left_out(const struct sheaf_reader_stats *stats);
 void say_passed_over(uint64_t members, uint64_t samples);
+/* Prints how many samples have a label, if only some have one, and how many have none because of
+ * their field cls. */
+void say_labels(const struct sheaf_verify_result *result);
 /* Prints how many samples have the same key as an earlier sample, if there are any. `first`
  * describes the first of these samples, or is NULL or "". */
 void say_repeated_keys(uint64_t samples, const char *first);

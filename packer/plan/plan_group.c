@@ -82,21 +82,16 @@ static int refuse_double(const struct key_group *g, struct problems *problems, c
 static int plan_group_check_size(const struct key_group *g, const struct format_ops *format,
                                  struct problems *problems, bool *good, struct sheaf_error *err)
 {
-    const uint64_t most = format == NULL || format->content_most == 0 ? UINT64_MAX
-                                                                      : format->content_most;
-    char reason[160];
+    struct sheaf_error found;
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < g->count; i++)
         bytes = bytes > UINT64_MAX - g->files[i].bytes ? UINT64_MAX : bytes + g->files[i].bytes;
-    *good = bytes < most;
+    *good = format == NULL || format_check_content(format, bytes, &found) == SHEAF_OK;
     if (*good)
         return SHEAF_OK;
-    snprintf(reason, sizeof(reason), "the sample has %" PRIu64 " bytes, but a record of %s must "
-             "have less than %" PRIu64 ", unlike one of other containers", bytes, format->name,
-             most);
-    return plan_group_refuse(g, problems, SHEAF_ERR_LIMIT, reason, catalog_shown(g->files), "",
-                             err);
+    return plan_group_refuse(g, problems, SHEAF_ERR_LIMIT, found.message, catalog_shown(g->files),
+                             "", err);
 }
 
 int plan_check_group(const struct catalog_file *files, uint32_t count,

@@ -250,13 +250,18 @@ static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uin
 
 #define CLS_LOOKS 16u
 
-/* Counts a file .cls that was examined. */
-static void count_cls(struct plan_sort *x, const struct catalog_file *files, bool is_number)
+/* Counts a file .cls that was examined. `has_label` is whether its sample also has a label from a
+ * directory or list. */
+static void count_cls(struct plan_sort *x, const struct catalog_file *files, bool is_number,
+                      bool has_label)
 {
     x->cls_looked++;
     if (!is_number && x->cls_words++ == 0)
         snprintf(x->first_cls_word, sizeof(x->first_cls_word), "%.*s", (int)files->key_size,
                  files->path);
+    if (is_number && has_label && x->cls_replacing++ == 0)
+        snprintf(x->first_cls_replacing, sizeof(x->first_cls_replacing), "%.*s",
+                 (int)files->key_size, files->path);
 }
 
 /* Reads the file .cls of a sample, if its content must be known while the plan is made, and counts
@@ -282,7 +287,7 @@ static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
     code = plan_cls_is_number(x->source, files, sample->file_count, &is_number, err);
     if (code != SHEAF_OK)
         return code;
-    count_cls(x, files, is_number);
+    count_cls(x, files, is_number, sample->label != LABEL_NONE);
     if (decides) {
         x->cls_decisions++;
         *(is_number ? &x->cls_is_number : &x->cls_is_word) = true;
@@ -298,6 +303,19 @@ static void tell_cls(const struct plan_sort *x)
                       "that were looked at, such as that of %s, %s not numbers",
                       (unsigned long long)x->cls_words, (unsigned long long)x->cls_looked,
                       plural(x->cls_looked), x->first_cls_word, x->cls_words == 1 ? "is" : "are");
+}
+
+/* Reports how many of the files .cls that were read have numbers, which replace the class of their
+ * directory or list. If no directory is a class, there is nothing to report. */
+static void tell_replaced(const struct plan_sort *x, const struct plan *plan)
+{
+    if (x->tells_cls && x->cls_replacing != 0 && plan->class_count != 0)
+        problems_note(x->problems, SHEAF_REASON_NONE, x->first_cls_replacing, "%llu of %llu "
+                      "field%s cls that were looked at, such as that of %s, %s numbers: these are "
+                      "the label, and not the class of the directory or list",
+                      (unsigned long long)x->cls_replacing, (unsigned long long)x->cls_looked,
+                      plural(x->cls_looked), x->first_cls_replacing,
+                      x->cls_replacing == 1 ? "is" : "are");
 }
 
 /* Ends a group (the files with one key). Writes the group as a sample to the stream `out`, or
@@ -460,6 +478,8 @@ int plan_sort_samples(struct plan_sort *x, struct plan *plan, struct sheaf_error
         code = plan_sort_place(x, &all, plan, err);
     if (code == SHEAF_OK)
         code = plan_sort_number_labels(x, plan, err);
+    if (code == SHEAF_OK)
+        tell_replaced(x, plan);
     if (code == SHEAF_OK && x->options->split != NULL)
         return plan_sort_split(x, &all, plan, err);
     x->streams[0] = all;

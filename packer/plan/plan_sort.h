@@ -91,6 +91,10 @@ struct plan_sort {
     uint64_t cls_looked;        /* number of files .cls that were examined */
     uint64_t cls_words;         /* number of these files that contain something else */
     char first_cls_word[200];   /* key of the first such file, perhaps truncated */
+    /* number of examined files .cls with numbers whose samples also have a label from a directory
+     * or list, and the key of the first of them, perhaps truncated */
+    uint64_t cls_replacing;
+    char first_cls_replacing[200];
     /* Some samples have a label from a directory or list, and also a file .cls. The content of
      * these files decides whether the labels from directories and lists are dropped. cls_decisions
      * is the number of these files that were read. cls_is_number is set if at least one of them

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "formats/content.h"
+#include "formats/format.h"
 
 #define READ_BYTES ((size_t)1 << 20)
 
@@ -91,16 +92,54 @@ static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
     return code == SHEAF_OK ? read_decoded(l, got, err) : code;
 }
 
+/* Returns whether data begins with the byte order mark of UTF-16, or with two ASCII characters in
+ * UTF-16. */
+static bool is_utf16(const uint8_t *data, size_t size)
+{
+    if (size < 4)
+        return false;
+    if ((data[0] == 0xff && data[1] == 0xfe) || (data[0] == 0xfe && data[1] == 0xff))
+        return true;
+    return (data[0] == 0) != (data[1] == 0) && (data[0] == 0) == (data[2] == 0) &&
+           (data[1] == 0) == (data[3] == 0);
+}
+
 /* Sets and returns the error for bytes that are not text. If they are the first bytes of the file,
  * the error can name its kind. */
 static int refuse_binary(const struct lines *l, bool is_first, size_t got, struct sheaf_error *err)
 {
-    const char *kind = is_first ? content_name(l->text.data, got) : NULL;
+    const uint8_t *data = l->text.data;
+    const char *kind = is_first ? content_name(data, got) : NULL;
+    const char *unread = is_first ? codec_unread(data, got) : NULL;
+    const struct format_ops *format = is_first ? format_detect(data, got, NULL) : NULL;
+    char names[CODEC_NAMES_BYTES];
 
-    return kind != NULL
-         ? err_set(err, SHEAF_ERR_CORRUPT, "%s: it is %s, expected a list", l->object->url, kind)
-         : err_set(err, SHEAF_ERR_CORRUPT, "%s: is not a list: it has a zero byte, and a list is "
+    if (kind != NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: it is %s, expected a list", l->object->url,
+                       kind);
+    if (unread != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: it is compressed by %s, expected a list, "
+                       "plain or compressed by %s", l->object->url, unread, codec_names(names));
+    if (format != NULL)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%s: it has the content of a %s file, expected a "
+                       "list: the name of an archive must end in .tar", l->object->url,
+                       format->has_members ? "tar" : format->name);
+    if (is_first && is_utf16(data, got))
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: it is text in UTF-16, expected UTF-8: "
+                       "iconv -f UTF-16 -t UTF-8 converts it", l->object->url);
+    return err_set(err, SHEAF_ERR_CORRUPT, "%s: is not a list: it has a zero byte, and a list is "
                    "UTF-8 text", l->object->url);
+}
+
+/* Returns whether the bytes that were just read cannot be text. A small compressed file may have no
+ * zero byte, but it has control characters behind its magic number. */
+static bool is_binary(const struct lines *l, bool is_first, size_t got)
+{
+    const uint8_t *data = l->text.data + l->text.size;
+
+    return memchr(data, '\0', got) != NULL ||
+           (is_first && codec_unread(data, got) != NULL &&
+            !content_is_text(data, MIN(got, (size_t)64)));
 }
 
 static int lines_read_more(struct lines *l, struct sheaf_error *err)
@@ -123,7 +162,7 @@ static int lines_read_more(struct lines *l, struct sheaf_error *err)
     if (code == SHEAF_OK && is_first &&
         content_check_list(l->text.data, got, "a list", err) != SHEAF_OK)
         code = err_prefix(err, "%s: ", l->object->url);
-    if (code == SHEAF_OK && got != 0 && memchr(l->text.data + l->text.size, '\0', got) != NULL)
+    if (code == SHEAF_OK && got != 0 && is_binary(l, is_first, got))
         code = refuse_binary(l, is_first, got, err);
     if (code != SHEAF_OK)
         return code;

@@ -191,6 +191,9 @@ static int list_begin(struct list_parser *p, const char *line, size_t size, stru
 
     if (p->begun || (p->kind != LIST_CSV && p->kind != LIST_PLAIN))
         return SHEAF_OK;
+    if (memchr(line, '\r', size) != NULL)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "a carriage return within the line: expected "
+                       "lines that end with LF or CR LF, and not with CR alone");
     code = list_csv_begin(p, line, size, &is_table, err);
     if (code == SHEAF_OK && is_table)
         p->kind = LIST_CSV;

@@ -81,7 +81,8 @@ bool list_toggles(const struct list_parser *parser, const char *text, size_t siz
 
 /* Parses a line of a list, without the end of the line, into *entry. Returns SHEAF_END if the line
  * has no entry, because it is empty or a header. Returns SHEAF_ERR_CORRUPT with a message if it is
- * malformed. */
+ * malformed, and SHEAF_ERR_UNSUPPORTED if the first line shows that the whole list cannot be
+ * read. */
 int list_parse(struct list_parser *parser, const char *line, size_t size,
                struct list_entry *entry, struct sheaf_error *err);
 

@@ -188,6 +188,36 @@ static void take_header(struct list_parser *p)
     }
 }
 
+/* Returns the index of a cell in the first record with the name of a column of labels or classes.
+ * Returns SIZE_MAX if there is none. */
+static size_t label_name(const struct list_parser *p)
+{
+    const size_t label = column_of(p, COLUMN_LABEL);
+
+    return label != SIZE_MAX ? label : column_of(p, COLUMN_CLASS);
+}
+
+/* Refuses a first record that is a header without a column of paths, because it would be taken for
+ * the path of a file and its label. A record is such a header if it is neither a header with a
+ * column of paths nor an entry, and one of its cells is the name of a column of labels. */
+static int refuse_header(struct list_parser *p, const char *line, size_t size,
+                         struct sheaf_error *err)
+{
+    static const char separators[] = { '\t', ';', ',' };
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < COUNT_OF(separators) && code == SHEAF_OK; i++) {
+        if (!split_copy(p, line, size, separators[i], &code, err) ||
+            list_csv_cell_count(p) < 2 || label_name(p) == SIZE_MAX)
+            continue;
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "the header has a column \"%.80s\", but no "
+                       "column of %s, which is called %spath, file, file_name, filename or image",
+                       list_csv_cell_at(p, label_name(p))->text, p->by_key ? "keys" : "paths",
+                       p->by_key ? "key, __key__, " : "");
+    }
+    return code;
+}
+
 int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *is_table,
                    struct sheaf_error *err)
 {
@@ -212,9 +242,11 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
     p->has_header = of_header != '\0';
     if (p->has_header && code == SHEAF_OK && split_copy(p, line, size, of_header, &code, err))
         take_header(p);
-    else
-        p->separator = of_entry != '\0' ? of_entry : ',';
     *is_table = p->has_header || of_entry != '\0';
+    if (code == SHEAF_OK && !*is_table)
+        code = refuse_header(p, line, size, err);
+    if (!p->has_header)
+        p->separator = of_entry != '\0' ? of_entry : ',';
     return code;
 }
 

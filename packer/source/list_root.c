@@ -149,6 +149,21 @@ static int find_real(struct list_root *r, const char **below, struct sheaf_error
     return code;
 }
 
+/* Finds a path with components "..", which is relative to the root, as the absolute path that it
+ * stands for. */
+static int list_root_climb(struct list_root *r, const char *given, const char **below,
+                           struct sheaf_error *err)
+{
+    int code;
+
+    r->text.size = 0;
+    code = buf_printf(&r->text, err, "%s/%s",
+                      r->name_count == 0 ? "" : r->names[r->name_count - 1], given);
+    if (code == SHEAF_OK)
+        code = buf_append(&r->text, "", 1, err);
+    return code == SHEAF_OK ? find_real(r, below, err) : code;
+}
+
 static int list_root_find_local(struct list_root *r, const char *given, const char **below,
                                 struct sheaf_error *err)
 {
@@ -165,6 +180,8 @@ static int list_root_find_local(struct list_root *r, const char *given, const ch
     path = (char *)r->text.data;
     path[is_absolute + name_clean(path + is_absolute, size - is_absolute, &climbs)] = '\0';
     *below = path;
+    if (!is_absolute && climbs)
+        return list_root_climb(r, given, below, err);
     if (!is_absolute)
         return SHEAF_OK;
     for (size_t i = 0; i < r->name_count && !climbs; i++) {

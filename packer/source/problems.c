@@ -384,12 +384,20 @@ void cls_words_add(struct cls_words *words, const struct cls_words *more)
     words->samples += more->samples;
 }
 
+void cls_words_say(const struct cls_words *words, const char *what, char *text, size_t size)
+{
+    snprintf(text, size, "%llu sample%s, such as %s, with a field cls that %s",
+             (unsigned long long)words->samples, plural(words->samples), words->first, what);
+}
+
 static void tell_words(const struct problems *p, const struct cls_words *words, const char *what)
 {
-    if (words->samples != 0)
-        problems_note(p, SHEAF_REASON_NONE, words->first, "%llu sample%s, such as %s, with a field "
-                      "cls that %s", (unsigned long long)words->samples, plural(words->samples),
-                      words->first, what);
+    char text[sizeof(words->first) + 200];
+
+    if (words->samples == 0)
+        return;
+    cls_words_say(words, what, text, sizeof(text));
+    problems_note(p, SHEAF_REASON_NONE, words->first, "%s", text);
 }
 
 void problems_tell_words(const struct problems *p)
@@ -397,7 +405,7 @@ void problems_tell_words(const struct problems *p)
     tell_words(p, &p->kept_labels, "is not numbers: the label is that of the directory or list");
     tell_words(p, &p->replaced, "is numbers: these are the label, and not the class of the "
                "directory or list");
-    tell_words(p, &p->unread, "is not numbers, and so without a label");
+    tell_words(p, &p->unread, CLS_UNREAD_TEXT);
 }
 
 void problems_free(struct problems *p)

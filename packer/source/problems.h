@@ -28,6 +28,9 @@ struct cls_words {
     char first[200];            /* the key of one of them, possibly truncated */
 };
 
+/* The text for the samples that have no label because of their field `cls`. */
+#define CLS_UNREAD_TEXT "is not numbers, and so without a label"
+
 struct problems {
     /* list of the files that packing has converted, which becomes converted.tsv; NULL if the run
      * converts no files */
@@ -65,6 +68,8 @@ struct problems {
 void cls_words_count(struct cls_words *words, const char *key);
 /* Adds the samples of `more` to `words`. */
 void cls_words_add(struct cls_words *words, const struct cls_words *more);
+/* Writes into `text` how many samples there are, the key of one of them, and `what` is unusual. */
+void cls_words_say(const struct cls_words *words, const char *what, char *text, size_t size);
 /* Reports such samples. */
 void problems_tell_words(const struct problems *p);
 

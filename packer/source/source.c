@@ -23,6 +23,9 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
+#define DANGLING_TEXT \
+    "is a symbolic link to a file that does not exist: fetch the file that it stands for"
+
 /* The kinds of sources, such as a list or an archive. If several kinds match a URL, the first one
  * is used. */
 static const struct source_ops *const kinds[] = {
@@ -152,7 +155,9 @@ static int look_at_file(struct source_look *look, struct sheaf_error *err)
     struct stat st = { .st_mode = S_IFIFO };
 
     if (strcmp(look->url, "-") != 0 && stat(look->url, &st) != 0)
-        return err_errno(err, errno, "%s: cannot read the source", look->url);
+        return store_is_dangling(look->url)
+             ? err_set(err, SHEAF_ERR_NOT_FOUND, "%s: the source " DANGLING_TEXT, look->url)
+             : err_errno(err, errno, "%s: cannot read the source", look->url);
     look->at = S_ISDIR(st.st_mode) ? SOURCE_AT_DIRECTORY : SOURCE_AT_FILE;
     look->is_readable = S_ISREG(st.st_mode);
     return SHEAF_OK;
@@ -558,6 +563,19 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
     return add_problem(scan, path, NULL, problem, err);
 }
 
+/* Sets `found` to the error of a file that is a symbolic link to nothing. Returns false if it is
+ * not such a link. */
+static bool is_dangling(const struct scan *scan, const char *path, struct sheaf_error *found)
+{
+    char *url = store_join(scan->source->root, path);
+    const bool is_it = url != NULL && store_is_dangling(url);
+
+    free(url);
+    if (is_it)
+        err_set(found, SHEAF_ERR_NOT_FOUND, DANGLING_TEXT);
+    return is_it;
+}
+
 int scan_add_bad(struct scan *scan, const char *path, const char *named, int errnum,
                  const char *what, struct sheaf_error *err)
 {
@@ -566,7 +584,8 @@ int scan_add_bad(struct scan *scan, const char *path, const char *named, int err
     if (!err_blames_file(errnum))
         return err_because(err, err_errno(err, errnum, "%s: %s", path, what),
                            SHEAF_REASON_SOURCE_LOST);
-    err_errno(&found, errnum, "%s", what);
+    if (errnum != ENOENT || !is_dangling(scan, path, &found))
+        err_errno(&found, errnum, "%s", what);
     return add_problem(scan, path, named, &found, err);
 }
 
@@ -710,6 +729,8 @@ int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
         return SHEAF_END;
     if (code == SHEAF_ERR_MEMORY)
         return err_set(err, code, "%s", found->message);
+    if (code == SHEAF_ERR_UNSUPPORTED)
+        return err_set(err, code, "%s:%llu: %s", url, (unsigned long long)line, found->message);
     if (code != SHEAF_OK)
         return refuse_line(scan, url, line, found->message, err);
     return entry_label(scan, url, line, entry, label, err);

@@ -31,7 +31,8 @@ struct list_reading {
 };
 
 /* Sets r->path to the path `given` of a list's entry, in the form relative to the source's root.
- * Returns SHEAF_END if the path is absolute and not under the root. */
+ * Returns SHEAF_END if the path is absolute or has a component "..", and is not under the
+ * root. */
 static int source_list_set_path(struct list_reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
@@ -144,8 +145,8 @@ static int source_list_add_file(struct list_reading *r, const struct line_key *k
     int code = source_list_set_path(r, field->text, err);
 
     if (code == SHEAF_END)
-        return scan_refuse(r->scan, field->text, SHEAF_ERR_UNSUPPORTED, "the path is absolute, but "
-                           "not below the list's root", err);
+        return scan_refuse(r->scan, field->text, SHEAF_ERR_UNSUPPORTED, "the path is not below the "
+                           "list's root", err);
     if (code != SHEAF_OK)
         return code;
     if (name_split(r->path, &size, &suffix) && strcasecmp(suffix, key->suffix) != 0) {
@@ -207,8 +208,10 @@ static int source_list_take_line(struct list_reading *r, uint64_t number, const 
         code = scan_filter(r->scan, entry.path, false, &out, err);
         if (code != SHEAF_OK || out)
             return code;
-        err_set(&found, SHEAF_ERR_UNSUPPORTED, "the path is absolute, but does not begin with the "
-                "list's root \"%s\"", r->root.root);
+        err_set(&found, SHEAF_ERR_UNSUPPORTED, entry.path[0] == '/'
+                ? "the path is absolute, but does not begin with the list's root \"%s\""
+                : "the path has a component \"..\", and leads to no directory below the list's "
+                  "root \"%s\"", r->root.root);
         return scan_add_problem(r->scan, entry.path, &found, err);
     }
     if (code == SHEAF_OK)

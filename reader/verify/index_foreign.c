@@ -12,6 +12,7 @@
 #include "base/sized.h"
 #include "formats/interop_index.h"
 #include "formats/key_table.h"
+#include "formats/sample.h"
 #include "publish/output.h"
 #include "publish/publish.h"
 #include "reader/dataset/dataset.h"
@@ -53,6 +54,25 @@ static void index_foreign_show_progress(struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
+/* Counts samples with a label, and samples whose field `cls` cannot be a label, as sheaf_verify
+ * does. */
+static void index_foreign_count_labels(struct indexing *x, const struct walk *walk,
+                                       uint64_t offset, uint64_t number,
+                                       const struct sheaf_sample *sample)
+{
+    struct sheaf_verify_result *result = x->result;
+
+    if (sample->label_count != 0) {
+        result->labelled++;
+        return;
+    }
+    result->unread_labels += sample_has_cls(sample);
+    if (result->unlabelled[0] == '\0')
+        snprintf(result->unlabelled, sizeof(result->unlabelled), "%.200s: offset %" PRIu64
+                 ", record %" PRIu64 ": %.200s", dataset_shown(x->dataset, walk->shard), offset,
+                 number, sample->key);
+}
+
 /* Decodes the sample in a frame (stored record). Adds the size of its fields to *bytes, and its key
  * to the table of keys. If the sample cannot be decoded, returns the error with the place of the
  * frame. */
@@ -72,6 +92,7 @@ static int index_foreign_take_sample(struct indexing *x, const struct walk *walk
                           x->dataset->urls[walk->shard], frame->offset, number);
     for (size_t i = 0; i < sample.field_count; i++)
         *bytes += sample.fields[i].size;
+    index_foreign_count_labels(x, walk, frame->offset, number, &sample);
     code = tally_add(&x->manifest.fields, &sample, err);
     if (code == SHEAF_OK)
         code = repeated_keys_add(&x->repeated, sample.key, walk->shard, number, err);

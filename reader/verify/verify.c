@@ -16,6 +16,7 @@
 #include "base/workers.h"
 #include "formats/key_table.h"
 #include "formats/label.h"
+#include "formats/sample.h"
 #include "reader/dataset/repeated_keys.h"
 #include "reader/dataset/shard_walk.h"
 #include "reader/load/shards.h"
@@ -273,8 +274,7 @@ static void verify_count_labels(struct check *c, uint64_t i, uint64_t offset,
         c->labelled++;
         return;
     }
-    for (size_t f = 0; f < sample->field_count; f++)
-        c->unread_labels += strcmp(sample->fields[f].name, "cls") == 0;
+    c->unread_labels += sample_has_cls(sample);
     if (c->unlabelled[0] == '\0')
         snprintf(c->unlabelled, sizeof(c->unlabelled), "%.200s: offset %" PRIu64 ", record %" PRIu64
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);

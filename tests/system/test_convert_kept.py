@@ -379,7 +379,62 @@ class RepeatedKeys(Case):
 
 
 
+class UnreadLabels(Case):
+    def test_words_in_cls_are_counted_and_named(self):
+        """A foreign label that cannot be one is reported where it is left: in convert, index and verify."""
+        write(self.path("s/0.tar"), writers.tar([
+            ("a.txt", b"1"), ("a.cls", b"cat"), ("b.txt", b"2"), ("b.cls", b"3"), ("c.txt", b"3"), ("d.txt", b"4"),
+            ("d.cls", b"9007199254740993")]))
+        for container in CONTAINERS:
+            done = sheaf("convert", self.path("s"), self.path(container), "--format", container)
+            self.assertEqual(done.stderr, b"sheaf: 2 samples, such as a, with a field cls that is not numbers, and "
+                             b"so without a label\n")
+            self.assertEqual(listing(self.path(container), "--no-shuffle")[1], "b\t3\tcls:1\ttxt:1")
+            self.assertIn(b"2 samples with a file .cls", sheaf("info", self.path(container)).stdout)
+        for command in "index", "verify":
+            error = sheaf(command, self.path("s")).stderr.decode()
+            self.assertIn("labels: 1 of 4 samples; the first without: ", error)
+            self.assertIn("sheaf: 2 samples with a field cls that is not numbers, and so without a label\n", error)
+
+
+class TooLarge(Case):
+    def test_more_memory_is_no_cure(self):
+        """A sample that no record of the container can hold is named before memory for it is asked for."""
+        os.makedirs(self.path("in/c"))
+        with open(self.path("in/c/a.bin"), "wb") as file:
+            file.truncate(600 << 20)
+        write(self.path("in/c/b.txt"), b"x")
+        pack(self.path("in"), self.path("set"), "webdataset", "none", "--memory", "1300MiB")
+        words = "the sample has 629145600 bytes, but a record of recordio must have less than 536870912"
+        done = sheaf("convert", self.path("set"), self.path("out"), "--format", "recordio", "--memory", "1300MiB",
+                     status=1)
+        self.assert_error(done, words, "--on-corrupt skip leaves out such samples")
+        self.assertNotIn(b"--memory", done.stderr)
+        done = sheaf("convert", self.path("set"), self.path("out"), "--format", "recordio", "--memory", "1300MiB",
+                     "--on-corrupt", "skip")
+        self.assertIn(words.encode(), done.stderr)
+        self.assertEqual(listing(self.path("out")), ["c/b\t0\ttxt:1"])
+
+
 class CopiedRecords(Case):
+    def test_more_numbers_than_a_sample_has_labels(self):
+        """They are a field, as are numbers that cannot be labels."""
+        many = writers.example({"image/class/label": list(range(70000))})
+        write(self.path("s.tfrecord"), writers.tfrecord([many]))
+        sheaf("convert", self.path("s.tfrecord"), self.path("o"), "--format", "webdataset")
+        self.assertEqual(listing(self.path("o")), ["s/00000000\t\timage.class.label:%d" % len(
+            " ".join(map(str, range(70000))))])
+
+    def test_a_key_that_cannot_be_one_has_a_cure(self):
+        for name, key in ("o", b"a.b"), ("p", b"../x"):
+            write(self.path("s.tfrecord"), writers.tfrecord([writers.example({"__key__": [key], "v": [1]})]))
+            done = sheaf("convert", self.path("s.tfrecord"), self.path(name), "--format", "tfrecord", status=1)
+            self.assert_error(done, "record 0: s/00000000.__key__: suffixes like __this__ are reserved",
+                              "--field-map FROM=TO renames a field")
+            sheaf("convert", self.path("s.tfrecord"), self.path(name), "--format", "tfrecord", "--field-map",
+                  "__key__=name")
+            self.assertEqual(sheaf("get", self.path(name), "s/00000000", "--field", "name").stdout, key)
+
     def test_records_that_are_no_samples_keep_their_bytes(self):
         """Records with many features, odd names or sequences keep their bytes, and the key is appended."""
         sequence = writers.wire(1, writers.wire(1, writers.wire(1, b"id") + writers.wire(
@@ -387,7 +442,10 @@ class CopiedRecords(Case):
             + writers.wire(2, writers.wire(1, writers.feature([b"x"])))))
         payloads = [writers.example({"f%04d" % i: [i] for i in range(count)})
                     for count in (1025, 1031, 1033, 1100)]
-        payloads += [writers.example({"a\nb": [1], "c": [2]}), sequence]
+        # Names that are equal as names of fields: in upper and lower case, with "/" and ".", and twice the same.
+        equal = [writers.example({"A": [1], "a": [2]}), writers.example({"a/b": [1], "a.b": [2]}),
+                 writers.wire(1, 2 * writers.example({"a": [1]})[2:])]
+        payloads += [writers.example({"a\nb": [1], "c": [2]}), sequence, *equal]
         write(self.path("s.tfrecord"), writers.tfrecord(payloads))
         for more in ((), ("--shard-count", 2), ("--shuffle",)):
             dest = self.path("o%d" % len(more))

@@ -272,6 +272,19 @@ class TFRecord(Foreign):
         data = head + struct.pack("<I", writers.masked(writers.crc32c(head))) + bytes(100)
         self.refused(data, "x.tfrecord")
 
+    def test_zeros_are_damage(self):
+        """A file of zeros was never written to its end. Only a tar of zeros is an archive without members."""
+        good = self.shard(writers.tfrecord([writers.example({"x": [1]})]), "zeros/a.tfrecord")
+        for name, words in (("b.tfrecord", "stored CRC 00000000"), ("B.TFRECORD", "stored CRC 00000000"),
+                            ("c.rec", "found 00000000"), ("d.tfrecord-00000-of-00002", "stored CRC 00000000")):
+            path = self.shard(bytes(8192), "zeros/" + name)
+            for command in "cat", "verify":
+                done = sheaf(command, path, status=1)
+                self.assertIn(words.encode(), done.stdout + done.stderr)
+            sheaf("convert", os.path.dirname(good), self.path("none"), "--format", "webdataset", status=1)
+            os.unlink(path)
+        self.assertEqual(listing(self.shard(bytes(10240), "e.tar")), [])
+
     def test_an_empty_file(self):
         self.assertEqual(listing(self.shard(b"", "x.tfrecord")), [])
 

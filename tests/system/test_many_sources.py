@@ -40,7 +40,7 @@ class ManySources(Case):
         self.check("25", "26.csv", "26/dog")
         self.check("25/cat", "26/cat", "26/dog")
         self.check("25", "26")
-        write(os.path.join(self.tree, "26", "some.list"), b"./dog/3.txt\n\ndog/../cat/1.txt\n")
+        write(os.path.join(self.tree, "26", "some.list"), b"./dog/3.txt\n\ndog/../../25/cat/1.txt\n")
         self.assertIn(b'".."', self.pack("25", "26/some.list", status=1).stderr)
         write(os.path.join(self.tree, "26", "some.list"), b"./dog/3.txt\n\ncat/1.txt\n")
         self.check("25.csv", "26/some.list")

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Tests sources that are lists: plain lists, MXNet's .lst, CSV, JSON Lines, and invalid ones."""
 
+import bz2
+import io
 import json
+import lzma
 import os
+import tarfile
 
 import decoders
 from jpegs import jpeg
@@ -10,6 +14,13 @@ from support import CONTAINERS, Case, listing, make_tree, pack, read, sheaf, tre
 
 TREE = {"x/a.jpg": jpeg(seed=1), "x/b.jpg": jpeg(seed=2), "y/c, d.jpg": jpeg(seed=3),
         "y/e.jpg": jpeg(seed=4), "y/e.txt": b"text", "z/ü.jpg": jpeg(seed=5)}
+
+
+def tarred(name):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo(name))
+    return out.getvalue()
 
 
 class Lists(Case):
@@ -136,6 +147,72 @@ class Lists(Case):
                      "--root", other, status=1)
         self.assert_error(done, "%s/x/a.jpg: the path is absolute, but does not begin with the "
                           "list's root \"%s\"" % (self.tree, other))
+
+    def test_paths_that_climb_may_not_leave_the_root(self):
+        """A path with ".." is the file that it leads to, whether it is relative or absolute."""
+        write(self.path("outside.jpg"), b"x")
+        inside = ["y/../x/a.jpg", "x/./../y/e.jpg", self.tree + "/y/../z/ü.jpg",
+                  "../%s/x/b.jpg" % os.path.basename(self.tree)]
+        for text in "".join(p + "\n" for p in inside), "".join(json.dumps({"path": p}) + "\n" for p in inside):
+            name = os.path.join(self.tree, "list.jsonl" if text[0] == "{" else "list.txt")
+            write(name, text.encode())
+            self.addCleanup(os.unlink, name)
+            pack(name, self.path("climbs"), "tfrecord", "none", "--overwrite")
+            self.assertEqual(sorted(s.key for s in decoders.DataSet(self.path("climbs")).samples()),
+                             ["x/a", "x/b", "y/e", "z/ü"])
+        for path in "../outside.jpg", "../../etc/passwd", "none/../x/a.jpg":
+            write(os.path.join(self.tree, "list.txt"), path.encode() + b"\n")
+            done = sheaf("pack", os.path.join(self.tree, "list.txt"), self.path("none"), "--format", "tfrecord",
+                         status=1)
+            self.assert_error(done, path + ": the path has a component \"..\", and leads to no directory below the "
+                              "list's root \"%s\"" % self.tree)
+
+    def test_a_header_without_paths_is_named(self):
+        for name, text, column in (("a.csv", "img,label\nx/a.jpg,1\n", "label"),
+                                   ("a.csv", "image_path;Class;caption\nx/a.jpg;cat;one\n", "Class"),
+                                   ("a.tsv", "img\tLABELS\nx/a.jpg\t1\n", "LABELS"),
+                                   ("a.txt", "img\tclass_name\nx/a.jpg\tcat\n", "class_name")):
+            write(self.path(name), text.encode())
+            for more in (), ("--on-error", "skip"):
+                done = sheaf("pack", self.path(name), self.path("none"), "--format", "tfrecord", "--root", self.tree,
+                             *more, status=1)
+                self.assert_error(done, "%s:1: the header has a column \"%s\", but no column of paths, which is "
+                                  "called path, file, file_name, filename or image" % (self.path(name), column))
+        found = self.labels("words.csv", b"x/a.jpg,label\nx/b.jpg,class\n")
+        self.assertEqual(found, {"x/a": [1], "x/b": [0]})
+
+    def test_texts_of_other_systems_are_named(self):
+        table = "path,label\nx/a.jpg,1\n"
+        for name, data, words in (
+                ("a.csv", table.encode("utf-16"), "it is text in UTF-16, expected UTF-8"),
+                ("a.csv", table.encode("utf-16-be"), "it is text in UTF-16, expected UTF-8"),
+                ("a.txt", "x/a.jpg\n".encode("utf-16-le"), "it is text in UTF-16, expected UTF-8"),
+                ("a.csv", table.replace("\n", "\r").encode(), "lines that end with LF or CR LF"),
+                ("a.csv", lzma.compress(table.encode()), "it is compressed by xz, expected a list"),
+                ("a.csv", bz2.compress(table.encode()), "it is compressed by bzip2, expected a list"),
+                ("a.bin", tarred("x/a.jpg"), "it has the content of a tar file, expected a list")):
+            write(self.path(name), data)
+            done = sheaf("pack", self.path(name), self.path("none"), "--format", "tfrecord", "--root", self.tree,
+                         status=1)
+            self.assert_error(done, self.path(name), words)
+        write(os.path.join(self.shared, "BZh.jpg"), TREE["x/a.jpg"])
+        write(os.path.join(self.shared, "list.txt"), b"BZh.jpg\n")
+        pack(os.path.join(self.shared, "list.txt"), self.path("bzh"), "tfrecord", "none")
+
+    def test_links_to_nothing_are_named(self):
+        tree = make_tree(self.path("linked"), {"c/a.jpg": TREE["x/a.jpg"]})
+        os.symlink("../annex/b", os.path.join(tree, "c/b.jpg"))
+        os.symlink("gone", os.path.join(tree, "d"))
+        words = "is a symbolic link to a file that does not exist: fetch the file that it stands for"
+        write(self.path("list.txt"), b"linked/c/a.jpg\nlinked/c/b.jpg\n")
+        for source, path in (tree, "c/b.jpg"), (self.path("list.txt"), "linked/c/b.jpg"):
+            done = sheaf("pack", source, self.path("none"), "--format", "tfrecord", status=1)
+            self.assert_error(done, "%s: %s" % (path, words))
+        done = sheaf("pack", os.path.join(tree, "d"), self.path("none"), "--format", "tfrecord", status=1)
+        self.assert_error(done, "%s/d: the source %s" % (tree, words))
+        sheaf("pack", tree, self.path("skipped"), "--format", "tfrecord", "--on-error", "skip")
+        self.assertEqual(read(self.path("skipped/skipped.tsv")),
+                         ("c/b.jpg\t%s\nd\t%s\n" % (words, words)).encode())
 
     def test_unpack_gives_the_listed_files(self):
         write(self.path("some.txt"), b"y/e.jpg\ny/e.txt\nx/a.jpg\n")
