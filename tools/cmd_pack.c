@@ -132,6 +132,22 @@ static bool cmd_pack_is_of_plan(int reason)
            reason == SHEAF_REASON_TOO_MANY_SKIPPED;
 }
 
+/* Begins the metrics of a part. They are labelled with the data set that the plan describes. If the
+ * plan cannot be opened, they are labelled with the plan, and packing prints the error. */
+static int cmd_pack_part_metrics(const char *path, const char *name)
+{
+    struct sheaf_plan *plan = NULL;
+    struct sheaf_plan_info info = { .dest = name };
+    struct sheaf_error ignored;
+    int status;
+
+    if (path != NULL && sheaf_plan_open(name, &plan, &ignored) == SHEAF_OK)
+        sheaf_plan_get_info(plan, &info, sizeof(info));
+    status = metrics_begin(path, info.dest);
+    sheaf_plan_free(plan);
+    return status;
+}
+
 static int cmd_pack_part(const char *plan, const char *text, struct sheaf_pack_options *options)
 {
     struct sheaf_pack_result result;
@@ -209,7 +225,8 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
     status = plan != NULL ? -1 : pack_rows_take_all(&lists, &o);
     if (status < 0)
-        status = metrics_begin(metrics, plan != NULL ? plan : argv[count - 1]);
+        status = plan != NULL ? cmd_pack_part_metrics(metrics, plan)
+                              : metrics_begin(metrics, argv[count - 1]);
     if (status >= 0)
         return status;
     if (plan != NULL) {

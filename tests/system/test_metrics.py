@@ -79,6 +79,18 @@ class Metrics(Case):
         self.assertNotIn(b"secret", read(self.file))
         self.assertIn(b'dataset="http://127.0.0.1:9/set/"', read(self.file))
 
+    def test_a_part_is_labelled_with_the_data_set(self):
+        """The data set is that of the plan. Without a plan, the label is the name that was given."""
+        plan = self.path("train.plan")
+        sheaf("plan", self.source, self.path("out"), "-o", plan, "--format", "tfrecord", "--shard-count", "4")
+        samples = 0
+        for part in ("0/2", "1/2"):
+            samples += self.run_with("pack", "--plan", plan, "--part", part)["sheaf_samples"]
+            self.assertIn(b'command="pack",dataset="%s",job="m"' % self.path("out").encode(), read(self.file))
+        self.assertEqual(samples, 200)
+        self.run_with("pack", "--plan", self.path("none"), status=1)
+        self.assertIn(b'dataset="%s"' % self.path("none").encode(), read(self.file))
+
     def test_a_failure_is_in_it(self):
         found = self.run_with("cat", self.path("none"), "--list", status=1)
         self.assertEqual((found["sheaf_running"], found["sheaf_exit_status"]), (0, 1))
