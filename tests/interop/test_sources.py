@@ -5,8 +5,10 @@ import importlib.util
 import io
 import json
 import os
+import shutil
 import sys
 import unittest
+import unittest.mock
 
 import numpy
 import PIL.Image
@@ -107,6 +109,34 @@ class Sources(Case):
                  "empty": None} for n in range(200)]
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), self.path("keys.parquet"))
         return self.path("keys.parquet")
+
+    @needs("pyarrow")
+    def test_a_remote_table_of_files(self):
+        """The files that a remote table names are copied with it, whichever of table and directory is given."""
+        import pyarrow
+        import pyarrow.parquet
+        for name in ("a/1.jpg", "b/2.jpg"):
+            os.makedirs(os.path.dirname(self.path("far", name)), exist_ok=True)
+            with open(self.path("far", name), "wb") as file:
+                file.write(self.rows[0]["image"])
+        rows = [{"file_name": "a/1.jpg", "label": 1}, {"file_name": "b/2.jpg", "label": 0}]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), self.path("far", "list.parquet"))
+
+        def fetch(url, folder):
+            """Copies what is below self.path("far") instead of the objects."""
+            from_ = self.path("far", url.partition("/set/")[2])
+            if os.path.isdir(from_):
+                shutil.copytree(from_, folder, dirs_exist_ok=True)
+            else:
+                os.makedirs(folder, exist_ok=True)
+                shutil.copy(from_, folder)
+        expected = [("a/1", {"jpg": self.rows[0]["image"]}, 1), ("b/2", {"jpg": self.rows[0]["image"]}, 0)]
+        with unittest.mock.patch.object(sheaf, "fetch", fetch):
+            for number, url in enumerate(("s3://b/set/list.parquet", "s3://b/set/", "https://h/set/list.parquet")):
+                out = self.path("set%d" % number)
+                sheaf.pack(sheaf.sources.parquet(url), out)
+                self.assertEqual([(s.key, s.to_bytes(), s.label) for s in sheaf.Reader(out, no_shuffle=True)],
+                                 expected, url)
 
     @needs("pyarrow")
     def test_a_table_of_files_is_a_list(self):
