@@ -10,14 +10,19 @@ doc/columns.md describes them."""
 
 from __future__ import annotations
 
+import collections.abc
 import concurrent.futures
+import contextlib
 import itertools
+import json
 import os
+import tempfile
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
-from . import Path, Problem, Progress, Reader, Size, Source, _opened, _sheaf, _size, _told, _warn
-from ._packing import _part
+from . import Path, Problem, Progress, Reader, Size, Source, _opened, _sheaf, _size, _told, _warn, sources
+from ._packing import _is_files, _part
+from ._sheaf import ArgumentError
 from ._types import S3, _s3
 from ._views import View
 
@@ -58,19 +63,99 @@ class Column(NamedTuple):
     error: Optional[str]
 
 
-def add(dataset: Path, name: str, source: Path, *, only_missing: bool = False, resume: bool = False,
+Rows = Iterable[Mapping[str, Any]]
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value that JSON does not have in a form that JSON has: text for bytes, dates and decimal numbers, and
+    a list or a number for an array. Raises TypeError if there is no such form, and ValueError for bytes that are not
+    UTF-8."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "as_tuple"):      # decimal.Decimal
+        return str(value)
+    raise TypeError("it is a %s" % type(value).__name__)
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    return json.dumps(fields, default=_plain, allow_nan=False, ensure_ascii=False)
+
+
+def _line(number: int, key: Any, fields: Mapping[str, Any]) -> str:
+    """Returns a row as a line of JSON."""
+    if "key" in fields:
+        raise ArgumentError("row %d: a column 'key' cannot become a field: choose the columns with fields=" % number)
+    try:
+        return _json({"key": str(key), **fields}) + "\n"
+    except (TypeError, ValueError):
+        for name, value in fields.items():
+            try:
+                _json({name: value})
+            except (TypeError, ValueError) as error:
+                raise ArgumentError("row %d, the key %r: the value %r cannot be written as text or JSON (%s); write "
+                                    "such values with sheaf.columns.write, or as files KEY.%s" %
+                                    (number, key, name, error, name)) from None
+        raise
+
+
+def _lines(source: Any) -> Iterator[str]:
+    """Yields the rows of a source of sheaf.sources, or of any other iterable of mappings, as lines of JSON."""
+    is_source = hasattr(source, "key_column")
+    named = source.key_column if is_source else None
+    for number, row in enumerate(source.rows(0) if is_source else source, 1):
+        if not isinstance(row, collections.abc.Mapping):
+            raise ArgumentError("row %d is a %s, expected a mapping with a key and values" % (number,
+                                                                                             type(row).__name__))
+        key = named or next((usual for usual in ("key", "__key__") if usual in row), "key")
+        if row.get(key) is None:
+            raise ArgumentError("row %d has no %r, which names the sample: it has %s" % (
+                number, key, ", ".join(map(repr, row))))
+        wanted = source.field_names if is_source else None
+        yield _line(number, row[key], {to: row[column] for column, to in wanted.items()} if wanted is not None else
+                    {column: value for column, value in row.items() if column != key})
+
+
+@contextlib.contextmanager
+def _as_path(source: Union[Path, Rows]) -> Iterator[Path]:
+    """Gives the path of a source that sheaf_column_add reads. Rows are first written to a temporary file."""
+    if isinstance(source, (str, bytes, os.PathLike)):
+        if not os.fsdecode(source).lower().endswith(".parquet"):
+            yield source
+            return
+        source = sources.parquet(source)
+    elif _is_files(source):
+        raise ArgumentError("expected one path, or rows with a key and values, not %.100r" % (source,))
+    with tempfile.TemporaryDirectory(prefix="sheaf-") as folder:
+        path = os.path.join(folder, "rows.jsonl")
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(_lines(sources.of(source)))
+        yield path
+
+
+def add(dataset: Path, name: str, source: Union[Path, Rows], *, only_missing: bool = False, resume: bool = False,
         unknown_keys: str = "fail", duplicate_keys: str = "fail", memory: Size = "1GiB", jobs: int = 0,
         s3: S3 = None, progress: Optional[Callable[[Progress], Any]] = None,
         report: Optional[Callable[[Problem], Any]] = None) -> ColumnResult:
-    """Adds a column with the values in a list or directory, as `sheaf column add` does.
+    """Adds a column with the values in a list or directory, as `sheaf column add` does. The source may also be a
+    Parquet file, a source of sheaf.sources, or an iterable of mappings. Each row then has the key of a sample in
+    "key", or in the column that the source names. Every other column becomes a field with the same name, and a column
+    "value" becomes the field txt or json. The rows are first written to a temporary file.
+
+        sheaf.columns.add("shards/", "cap-v2", "captions.parquet")
+        sheaf.columns.add("shards/", "score", ({"key": key, "score": rate(key)} for key in keys))
 
     Raises NotFoundError if the data set does not have a key, unless unknown_keys is "skip". Raises ExistsError if the
     column exists, or if there is a second value for a field, unless duplicate_keys is "drop"."""
-    return ColumnResult(**_sheaf.column_add(
-        dataset, name, source, only_missing=only_missing, resume=resume, on_unknown=unknown_keys,
-        on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys,
-        memory_bytes=_size("memory", memory, 0), jobs=jobs, s3=_s3(s3),
-        progress=_told(progress, Progress), report=_told(_warn if report is None else report, Problem)))
+    with _as_path(source) as path:
+        return ColumnResult(**_sheaf.column_add(
+            dataset, name, path, only_missing=only_missing, resume=resume, on_unknown=unknown_keys,
+            on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys,
+            memory_bytes=_size("memory", memory, 0), jobs=jobs, s3=_s3(s3),
+            progress=_told(progress, Progress), report=_told(_warn if report is None else report, Problem)))
 
 
 def list(source: Source) -> List[Column]:

@@ -97,6 +97,16 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
             raise ArgumentError("fields=%r: expected names, or a mapping from columns to fields"
                                 % fields)
 
+    @property
+    def key_column(self) -> Optional[str]:
+        """The column that the program has named as the key."""
+        return self._key
+
+    @property
+    def field_names(self) -> Optional[Mapping[str, str]]:
+        """The columns that the program has chosen, and the names of their fields. None if all columns are fields."""
+        return self._fields
+
     def rows(self, first: int) -> Iterator[Dict[str, Any]]:
         raise NotImplementedError
 

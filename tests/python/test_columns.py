@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Columns from Python: written by a function, resumed, and read by readers and a training loop."""
 
+import datetime
+import decimal
 import json
 import os
 import unittest
@@ -82,6 +84,59 @@ class Columns(Case):
             sheaf.columns.add(self.set, "twice", path)
         sheaf.convert(self.set, self.path("made"), format="tfrecord", columns=["twice"])
         self.assertEqual(len(self.check(sheaf.Reader(self.path("made")))), COUNT)
+
+    def rows(self):
+        return [{"key": "k/%03d" % i, "num": 2 * i, "value": "caption \u00fc %d" % i, "none": None}
+                for i in reversed(range(COUNT))]
+
+    def test_rows(self):
+        """A column can be added from the rows of a program, in any order. Values have the form of JSON Lines."""
+        result = sheaf.columns.add(self.set, "twice", iter(self.rows()))
+        self.assertEqual((result.with_values, result.missing, result.values), (COUNT, 0, 2 * COUNT))
+        for number, sample in self.check(sheaf.Reader(self.set, columns=["twice"])).items():
+            self.assertEqual(bytes(sample["twice.txt"]).decode(), "caption \u00fc %d" % number)
+            self.assertNotIn("twice.none", sample)
+        rows = [{"__key__": "k/000", "value": {"a": [1]}, "raw": b"bytes", "list": [0.5], "day": datetime.date(2026, 1, 2),
+                 "dec": decimal.Decimal("0.25")}]
+        sheaf.columns.add(self.set, "other", rows)
+        (sample,) = sheaf.Dataset(self.set).get([0], columns=["other"], missing="none")
+        self.assertEqual({name: bytes(sample[name]) for name in sample if name.startswith("other.")},
+                         {"other.json": b'{"a": [1]}', "other.raw": b"bytes", "other.list": b"[0.5]",
+                          "other.day": b"2026-01-02", "other.dec": b"0.25"})
+
+    def test_rows_that_cannot_be_added(self):
+        for row, why in (({"num": 1}, "row 1 has no 'key'"), ({"key": None, "num": 1}, "row 1 has no 'key'"),
+                         ({"key": "k/000", "raw": b"\xff"}, "row 1, the key 'k/000': the value 'raw'"),
+                         ({"key": "k/000", "num": float("nan")}, "the value 'num'"),
+                         ({"key": "k/000", "num": object()}, "it is a object"), (7, "row 1 is a int")):
+            with self.assertRaisesRegex(sheaf.ArgumentError, why):
+                sheaf.columns.add(self.set, "twice", [row])
+        with self.assertRaisesRegex(sheaf.ArgumentError, "expected one path"):
+            sheaf.columns.add(self.set, "twice", ["a.jsonl", "b.jsonl"])
+        with self.assertRaisesRegex(sheaf.NotFoundError, "line 2: the data set has no sample with the key k/999"):
+            sheaf.columns.add(self.set, "twice", [{"key": "k/001", "num": 1}, {"key": "k/999", "num": 1}])
+        self.assertEqual(sheaf.columns.list(self.set), [])
+
+    def test_parquet(self):
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            self.skipTest("no pyarrow")
+        rows = self.rows()
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), self.path("x.parquet"))
+        sheaf.columns.add(self.set, "twice", self.path("x.parquet"))
+        self.assertEqual(len(self.check(sheaf.Reader(self.set, columns=["twice"]))), COUNT)
+        sheaf.columns.drop(self.set, "twice")
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{"id": row["key"], "n": row["num"], "label": 1}
+                                                               for row in rows]), self.path("x.parquet"))
+        sheaf.columns.add(self.set, "twice", sheaf.sources.parquet(self.path("x.parquet"), key="id",
+                                                                   fields={"n": "num", "label": "label"}))
+        with self.assertRaisesRegex(sheaf.ArgumentError, "a column 'key' cannot become a field"):
+            sheaf.columns.add(self.set, "other", sheaf.sources.parquet(self.path("x.parquet"), key="id",
+                                                                       fields={"n": "key"}))
+        for sample in self.check(sheaf.Reader(self.set, columns=["twice"])).values():
+            self.assertEqual(bytes(sample["twice.label"]), b"1")
 
     def test_written_in_the_order_of_the_samples(self):
         """The function sees each sample once, in order; a resumed run begins with a later sample."""
