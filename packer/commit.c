@@ -17,6 +17,7 @@
 #include "formats/column_record.h"
 #include "publish/destination.h"
 #include "publish/entries.h"
+#include "publish/publish.h"
 #include "packer/pack_options.h"
 #include "packer/planned.h"
 #include "store/scopes.h"
@@ -254,6 +255,19 @@ static int commit_check_sum(const struct commit_run *c, struct sheaf_error *err)
 
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
+/* Checks that the data set still has the samples for which the column was planned. */
+static int commit_check_base(const struct commit_run *c, struct sheaf_error *err)
+{
+    struct column_facts column;
+    struct column_values values = { .source = NULL };
+    int code = column_plan_read(c->planned.file.facts.options_json[0], &column, &values, err);
+
+    if (code == SHEAF_OK)
+        code = publish_check_base(c->planned.output.dest, column.base, err);
+    column_values_free(&values);
+    return code;
+}
+
 static int commit_publish(struct commit_run *c, struct sheaf_error *err)
 {
     struct plan_facts *facts = &c->planned.file.facts;
@@ -273,6 +287,8 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
                       "is not numbers", (unsigned long long)c->cls_words, plural(c->cls_words));
     if (is_without_files(c))    /* the samples have their own labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
+    if (code == SHEAF_OK && is_column(c))
+        code = commit_check_base(c, err);
     if (code == SHEAF_OK && is_column(c)) {
         column_options = column_layer_options(facts->options_json[0], c->without_value);
         code = column_options == NULL ? err_memory(err, strlen(facts->options_json[0])) : SHEAF_OK;

@@ -53,7 +53,8 @@ int packer_publish(struct sheaf_packer *p)
         .label_base = p->options.label_base, .split_count = p->output.split_count,
     };
     char *json[SPLIT_LIMIT] = { NULL };
-    int code = SHEAF_OK;
+    int code = p->column == NULL ? SHEAF_OK
+             : publish_check_base(p->output.dest, p->column->base, &p->error);
 
     for (uint32_t s = 0; s < facts.split_count && code == SHEAF_OK; s++)
         code = packer_publish_facts(p, s, &facts.splits[s], &json[s]);

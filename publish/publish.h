@@ -30,6 +30,12 @@ struct publish_facts {
 int publish_dataset(struct output *output, const struct publish_facts *facts,
                     struct sheaf_error *err);
 
+/* Called before a layer of a column is published in the directory BASE/columns/NAME/NUMBER. `base`
+ * is the fingerprint that the data set in BASE had when the layer was begun. Returns
+ * SHEAF_ERR_CHANGED if the data set was edited since then, so that no reader could use the layer.
+ * (publish_base.c) */
+int publish_check_base(const char *layer, const char *base, struct sheaf_error *err);
+
 /* ---- What is appended (publish_grow.c) ------------------------------------------------------- */
 
 /* Publishes samples that were appended to a data set. Returns SHEAF_ERR_CHANGED if another run has

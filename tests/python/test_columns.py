@@ -226,6 +226,20 @@ class Columns(Case):
         with self.assertRaisesRegex(sheaf.ChangedError, "belongs to another data set"):
             sheaf.Reader(folder, columns=["twice"])
 
+    def test_edited_while_a_column_is_written(self):
+        """The column could not be read, so it is not published."""
+        edits = iter([lambda: sheaf.edit(self.set, delete=["k/003"])])
+        with self.assertRaisesRegex(sheaf.ChangedError, "the data set was edited after the column was begun"):
+            sheaf.columns.write(self.set, "twice", lambda sample: [edit() for edit in edits] and {"num": b"1"} or None)
+        self.assertNotIn("dataset.json", os.listdir(os.path.join(self.set, "columns", "twice", "1")))
+        sheaf.columns.drop(self.set, "twice")
+        sheaf.columns.plan(self.set, "twice", self.path("plan"))
+        sheaf.columns.write_part(self.path("plan"), double, 0, 1)
+        sheaf.edit(self.set, delete=["k/004"])
+        with self.assertRaisesRegex(sheaf.ChangedError, "the data set was edited after the column was begun"):
+            sheaf.commit(self.path("plan"))
+        self.assertNotIn("dataset.json", os.listdir(os.path.join(self.set, "columns", "twice", "1")))
+
     def test_views(self):
         sheaf.columns.write(self.set, "twice", double)
         for columns in (("twice.num", ">", 40), [("twice.num", ">", 40), ["twice.num", "<=", 90]]):
