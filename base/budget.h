@@ -3,12 +3,12 @@
  * A memory budget: a hard limit for the number of bytes that one reader or packer holds. Code that
  * needs memory first takes the bytes from the budget, and gives them back when it frees the memory.
  *
- * A budget has no lock of its own. Usually only one thread uses it, the thread that plans the work.
- * If several threads use a budget, a lock must guard it, as in store/part_memory.c.
+ * `reserve` bytes of the limit are kept for the next step of the work. Only budget_take_reserved
+ * may take them. Without this reserve, jobs that read ahead could take all memory, and the work
+ * could not go on.
  *
- * Jobs that read ahead must not take all memory, because the reader or packer also needs memory for
- * its next step. Therefore `reserve` bytes of the limit are kept for the next step. Only
- * budget_take_reserved may take them. */
+ * A budget has no lock. If several threads use a budget, a lock must guard it, as in
+ * store/part_memory.c. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 
@@ -73,8 +73,8 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Gives `bytes` bytes back to the reserve without freeing memory. The caller has taken these bytes
- * with budget_take_reserved. From now on, they count as if they had been taken with budget_take.
+/* Makes `bytes` bytes of the reserve free again, although their memory stays in use. The bytes must
+ * have been taken with budget_take_reserved. Afterwards they count as taken with budget_take.
  * Returns false and changes nothing if the budget has too little room outside of the reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {

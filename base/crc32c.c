@@ -3,11 +3,10 @@
  * Computes CRC-32C with the library ISA-L.
  *
  * ISA-L's functions take the length as an int, so this file cuts longer inputs into pieces. ISA-L
- * does not invert the CRC at the beginning and at the end, so this file does.
+ * does not invert the CRC at the beginning and at the end, so this file inverts it.
  *
- * For short inputs, this file uses the processor's CRC instruction instead of ISA-L, because the
- * instruction needs half of ISA-L's time. For the eight bytes of a TFRecord length, it needs a
- * tenth of the time. */
+ * Short inputs are computed with the processor's CRC instruction, which takes half of ISA-L's time.
+ * For the eight bytes of a TFRecord length, it takes a tenth of ISA-L's time. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>

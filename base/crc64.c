@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes CRC-64/NVME. ISA-L can compute this CRC only from version 2.31 on, so this file has its
- * own code. On x86 it folds 64 bytes at a time by carry-less multiplication, which is faster than a
- * network delivers bytes. On other machines, and for the last few bytes of an input, it uses tables
- * for eight bytes at a time.
+ * Computes CRC-64/NVME without ISA-L, which can compute this CRC only from version 2.31 on.
  *
- * A CRC is the remainder of a division of polynomials over GF(2). In this file, a 64-bit word
- * stands for a polynomial: its lowest bit is the coefficient of the highest power. A "raw" CRC is
- * not inverted at the beginning and at the end. */
+ * On x86, the code folds 64 bytes at a time by carry-less multiplication. On other machines, and
+ * for the last few bytes of an input, it uses tables for eight bytes at a time.
+ *
+ * A CRC is the remainder of a division of polynomials over GF(2). A 64-bit word stands for a
+ * polynomial: its lowest bit is the coefficient of the highest power. A "raw" CRC is not inverted
+ * at the beginning and at the end. */
 #include "base/crc64.h"
 
 #include "base/bytes.h"
@@ -76,10 +76,10 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* Factors for fold(), which moves a 16-byte value D bits forward: D is 512 in by_64_bytes, and 128
+/* Factors for fold(), which moves a 16-byte value D bits forward. D is 512 in by_64_bytes, and 128
  * in by_16_bytes. The first word of the value is multiplied by x^(D + 63), and the second word by
- * x^(D - 1), both modulo the polynomial. One would expect the exponents D + 64 and D. They are one
- * lower, because the product of two words with reversed bits is one power too high. */
+ * x^(D - 1), both modulo the polynomial. These exponents are one lower than D + 64 and D, because
+ * the product of two words with reversed bits is one power too high. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Matches texts with shell patterns. A star first matches no bytes. If the rest of the pattern then
- * does not match, the star takes one more byte, and the rest of the pattern is tried again. Only
- * the last star that was reached takes more bytes. Earlier stars need no more bytes, because the
- * last star can match these bytes instead. */
+ * does not match, the star takes one more byte, and the rest is tried again. Only the last star
+ * that was reached is extended in this way. Extending an earlier star would not help, because the
+ * last star can match any bytes itself. */
 #include "base/glob.h"
 
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * Sets follow the rules of git. `!` or `^` at the beginning of a set negates the set. A "]" that
  * comes first is a member of the set. A set may have ranges, and classes such as [:digit:].
  *
- * Results are the same as those of fnmatch() without flags, but bytes are compared in every locale.
- * A match takes at most (pattern size) x (text size) steps. */
+ * Results are the same as those of fnmatch() without flags in the C locale, whatever the locale of
+ * the program is. A match takes at most (pattern size) x (text size) steps. */
 #ifndef BASE_GLOB_H
 #define BASE_GLOB_H
 

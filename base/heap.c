@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Implements the heap of heap.h by two-level segregated fit. This algorithm allocates and frees in
- * a constant number of steps, and merges free neighbours.
+ * a constant number of steps.
  *
- * The memory of the heap consists of blocks without gaps between them. A block is a head and the
- * bytes after it. In a block that is in use, these bytes are a piece (an allocation). A head
- * without bytes marks the end of the last block. Two neighbouring blocks are never both free.
+ * The memory of the heap consists of blocks without gaps between them. A block has a head, and
+ * bytes for one piece (an allocation). A head without bytes marks the end of the last block.
+ * Adjacent free blocks are always merged.
  *
  * Free blocks are in lists by size. The lists form a table: row r has HEAP_SLOTS lists, for blocks
- * of 2^r to 2^(r + 1) bytes. Freed small pieces are first in lists of their own (struct
+ * of 2^r to 2^(r + 1) bytes. Freed small pieces are first kept in lists of their own (struct
  * heap_small). */
 #include "base/heap.h"
 
@@ -188,8 +188,8 @@ static uint8_t *map_addresses(size_t bytes)
 }
 
 /* Reserves a new range of addresses, with room for at least `bytes` bytes. Reserved addresses take
- * no memory until they are used. The new range is as large as all earlier ranges together. It is
- * smaller if the process may not use that many addresses (ulimit -v).
+ * no memory until they are used. Normally the new range is as large as the whole heap is now. If
+ * the process may not use that many addresses (ulimit -v), the range is smaller.
  *
  * Huge pages are not requested, because some virtual machines return free huge pages to their host.
  * On such a machine, a new huge page would cost more time than small pages. */
@@ -390,12 +390,12 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* A part of the list of freed small pieces of one size. This struct lies in one of the pieces, and
- * the array `pieces` has the addresses of other pieces. When the array is full, the piece that is
- * freed next gets a new struct, and `next` of that struct points to this struct.
+/* An element of the list of freed small pieces of one size. The element is stored in one of the
+ * freed pieces, and its array `pieces` has the addresses of more freed pieces. When the array is
+ * full, the next freed piece becomes a new element, whose `next` points to this element.
  *
- * In this way, most pieces are not accessed when they are freed. An access would be slow, because
- * the memory of a freed piece is rarely in the CPU's cache. */
+ * With the array, most pieces are not accessed when they are freed. An access would be slow,
+ * because the memory of a freed piece is rarely in the CPU's cache. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

@@ -4,14 +4,13 @@
  * samples of a shuffle buffer, have any size and may be freed in any order.
  *
  * The owner of the heap can lend a piece to other threads. The memory of a lent piece stays valid
- * until these threads have returned it, even if the owner has freed the piece or closed the heap.
+ * until it is returned, even if the owner has freed the piece or closed the heap.
  *
- * malloc is not used for samples, because one thread allocates them and another thread frees them.
- * malloc would keep the freed memory for the first thread, and no budget would count it. This heap
- * reuses its memory, and the budget counts all of it, including holes between pieces.
+ * malloc would keep freed memory for the thread that has allocated it, and no budget would count
+ * this memory. This heap reuses freed memory, and the budget counts all memory of the heap.
  *
- * Only the thread that plans the work of the reader may call the heap. Any thread may write to a
- * piece, and any thread may return a lent piece. */
+ * Any thread may write to a piece or return a lent piece. Only the thread that plans the work of
+ * the reader may call the other functions. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 
@@ -32,9 +31,9 @@ struct heap_range;
 #define HEAP_SLOTS 16u          /* size steps in a row */
 #define HEAP_SMALL 64u          /* small sizes: the multiples of 16 bytes */
 
-/* Memory that the caller gives to the heap. If `needed` is not NULL, the heap calls `needed` before
- * it uses a larger part of this memory. The argument `bytes` is the total number of bytes that the
- * heap would then use. If `needed` returns nonzero, the heap does not use more of this memory. */
+/* Memory that the caller gives to the heap. Before the heap uses more of this memory, it calls
+ * `needed`, unless `needed` is NULL. The argument `bytes` is the total number of bytes that the
+ * heap would then use. If `needed` returns nonzero, the heap does not use more of the memory. */
 struct heap_memory {
     void *base;                 /* page-aligned */
     int (*needed)(void *context, size_t bytes);
@@ -63,8 +62,8 @@ struct heap {
      * freed last comes first */
     struct heap_small *small[HEAP_SMALL];
     bool has_small;             /* whether `small` may have pieces */
-    /* number of bytes in lent pieces (heap_lend); the bytes of a returned piece are subtracted
-     * later, when the heap looks at its list of returned pieces */
+    /* number of bytes in lent pieces (heap_lend). If another thread returns a piece, its bytes are
+     * subtracted only when the heap next looks at the list `returned`. */
     uint64_t lent_bytes;
     _Atomic(struct heap_block *) returned;      /* lent pieces that other threads have returned */
     atomic_size_t users;        /* the owner and all holders of lent pieces */

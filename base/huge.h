@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Asks the kernel for huge pages for large buffers. Many systems use pages of 2 MiB only if a
- * program asks for them. With pages of 4 KiB, the first access to each page of a new buffer takes
- * longer than filling the buffer. */
+ * program asks for them. With pages of 4 KiB, the first access to each page of a new buffer causes
+ * a page fault. All these page faults together take longer than filling the buffer. */
 #ifndef BASE_HUGE_H
 #define BASE_HUGE_H
 

@@ -12,11 +12,10 @@
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-/* Parses a JSON text with jansson. Returns SHEAF_ERR_MEMORY if an allocation failed while jansson
- * was parsing (malloc then sets errno to ENOMEM). This check is necessary because, without memory,
- * jansson may report a syntax error or drop characters of a string. The check has a gap: jansson
- * resets errno when it parses a number. So a failed allocation is not noticed if a number follows
- * later in the text. */
+/* Parses a JSON text with jansson. If memory is exhausted, jansson may report a syntax error, or
+ * drop characters of a string. Therefore this function looks at errno, which malloc sets to ENOMEM
+ * when it fails, and returns SHEAF_ERR_MEMORY. Not every failure is noticed, because jansson resets
+ * errno when it parses a number. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err)
 {

@@ -10,9 +10,9 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-/* Largest number of digits before and after the decimal point of a number. The parser refuses
- * longer numbers. Its caller then parses the text with jansson, which checks whether a number
- * overflows. */
+/* Largest numbers of digits in a number: DIGITS_MOST before the decimal point, and DECIMALS_MOST
+ * after it. The parser refuses longer numbers. Its caller then parses the text with jansson, which
+ * checks whether a number overflows. */
 #define DIGITS_MOST   18
 #define DECIMALS_MOST 40
 

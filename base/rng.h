@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). The
- * generator is seeded with a hash of several numbers. So neighbouring seeds, epochs and lanes (the
- * sequences into which an epoch is divided) get unrelated random numbers. reader/ORDER.md specifies
- * the generator. Its results must never change. */
+ * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). It
+ * is seeded with a hash of several numbers, so that neighbouring seeds or epochs get unrelated
+ * random numbers. reader/ORDER.md specifies the generator. Its results must never change. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 

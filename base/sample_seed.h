@@ -9,10 +9,11 @@
 
 #include <stdint.h>
 
-/* Returns a number that identifies a source, which is one data set of `samples` samples. `before`
- * is the number of earlier sources that have the same number of samples. Without `before`, two
- * sources of equal size would get the same result. If the source consists of the shards of one
- * host, `host` is the host's number and `hosts` the number of hosts; otherwise both are 0. */
+/* Returns a number that identifies a source: a data set, or the shards of a data set that one host
+ * has. `samples` is the number of samples in the source. `before` is the number of earlier sources
+ * with the same number of samples. It makes the results for sources of equal size different. For
+ * the shards of one host, `host` is the number of the host, and `hosts` the number of hosts.
+ * Otherwise both are 0. */
 uint64_t sample_seed_source(uint64_t samples, uint64_t before, uint32_t host, uint32_t hosts);
 
 /* Returns the seed of a sample. `seed` is the option of the reader. `source` is the result of

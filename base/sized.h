@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Copies public structs between the library and programs. A program may have been compiled with
- * another version of sheaf.h, in which the struct is shorter or longer. The program passes the size
- * of its struct. If the program's struct is shorter than the library's, the missing fields have
- * their defaults in the library. If the program's struct is longer, the fields that the library
- * does not know are set to 0. */
+ * another version of sheaf.h, in which a struct is shorter or longer. Therefore the program passes
+ * the size of its struct, and only the fields that both versions have are copied. If the program's
+ * options lack a field, the field keeps its default in the library. If a result has a field that
+ * the library does not know, the field is set to 0. */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
 

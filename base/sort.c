@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements the external sort of sort.h. Entries fill the buffer from its start. Refs (small
- * structs that point to the entries) fill the buffer from its end. When the buffer is full, its
- * entries are sorted and appended to a temporary file. Such a sorted sequence in the file is called
- * a run. The file is created only when the buffer is full for the first time. At the end, the runs
- * are merged.
+ * Implements the external sort of sort.h. Entries fill a buffer from its start. For each entry, a
+ * small struct that points to it, called a ref, is stored at the end of the buffer. When the buffer
+ * is full, its entries are sorted and appended to a temporary file. Such a sorted sequence in the
+ * file is called a run. At the end, the runs are merged. If all entries fit into the buffer, no
+ * file is created.
  *
  * An entry in a run consists of its number `order` (u64), the size of its key (varint), the size of
- * its value (varint), its key and its value. Entries are sorted by `order` first. */
+ * its value (varint), its key and its value. */
 #include "base/sort.h"
 
 #include <fcntl.h>
@@ -61,9 +61,9 @@ struct sort {
     struct sort_run **heap;
     size_t heap_size;
     size_t window;
-    /* set when sort_next returns the current entry of the first run in `heap`. The run stays at
-     * this entry, because the caller may use the entry until the next call of sort_next. That call
-     * first moves the run to its following entry. */
+    /* set when sort_next has returned the current entry of the first run in `heap`. The caller may
+     * use this entry until it calls sort_next again. Only then does the run move to its following
+     * entry. */
     bool begun;
 };
 
@@ -326,10 +326,9 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
-/* Reads a range of the file, and then gives the disk space of this range back to the file system,
- * because each range is read only once. Otherwise the disk would at last have to hold all entries
- * twice: in this file and in the caller's output. On a file system that cannot free a part of a
- * file, the file keeps its size. */
+/* Reads a range of the file, which is read only once, and then gives the disk space of the range
+ * back. Otherwise the disk would in the end hold all entries twice: in this file and in the
+ * caller's output. On a file system that cannot free a part of a file, the file keeps its size. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {

@@ -51,9 +51,9 @@ int tempfile_put_varint(struct tempfile *file, uint64_t value, struct sheaf_erro
 int tempfile_rewind(struct tempfile *file, struct sheaf_error *err);
 int tempfile_get(struct tempfile *file, void *data, size_t size, struct sheaf_error *err);
 int tempfile_get_varint(struct tempfile *file, uint64_t *value, struct sheaf_error *err);
-/* Sets *data to the `size` bytes at `offset`. If they are in the storage's buffer, *data points
- * there; otherwise they are read from the file into `room`. tempfile_rewind must have been called
- * before. */
+/* Sets *data to the `size` bytes at `offset`. If the storage still has its bytes in memory, *data
+ * points there. Otherwise the bytes are read from the file into `room`. tempfile_rewind must have
+ * been called before. */
 int tempfile_view(const struct tempfile *file, uint64_t offset, size_t size, struct buf *room,
                   const uint8_t **data, struct sheaf_error *err);
 

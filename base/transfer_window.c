@@ -8,23 +8,23 @@
 /* If the consumer has waited for less than 1/32 of the time of a round of measurement, the round
  * counts as a round without waiting. */
 #define HARDLY_WAITED 32u
-/* Factor by which the rate must rise when the number of reads is doubled. Otherwise the number is
- * set back, because a smaller rise may be chance. */
+/* If the number of simultaneous reads is doubled in a trial, the rate must become at least WORTH_IT
+ * times as high. Otherwise the number is set back, because a smaller rise may be chance. */
 #define WORTH_IT 1.3
 #define REST_ROUNDS 16u
-/* Number of rounds of measurement before the first trial with more reads. On a slow link, the
- * number of reads rises earlier. */
+/* Number of rounds of measurement before the first trial, which doubles the number of simultaneous
+ * reads. On a slow link, the number rises without a trial. */
 #define FIRST_REST 8u
-/* A rate in bytes per nanosecond. If the first reads over a link are slower than this rate, the
- * number of simultaneous reads is raised even before the first round of measurement ends. */
+/* A rate in bytes per nanosecond. If the first reads are slower than this rate, the number of
+ * simultaneous reads is raised at once, before the first round of measurement ends. */
 #define QUICK 0.75
-/* A rate in bytes per nanosecond. If a link is slower than this in a round of measurement, the
- * number of simultaneous reads is doubled without a trial, because waiting then costs much more
- * than memory. */
+/* A rate in bytes per nanosecond. If a round of measurement is slower than this rate, the number of
+ * simultaneous reads is doubled without a trial. On such a slow link, waiting costs much more than
+ * the memory for more reads. */
 #define SLOW 0.2
-/* Length of a round of measurement: with N simultaneous reads, a round lasts until MEASURED_WINDOWS
- * x N reads are complete. Simultaneous reads often finish in bursts, so a round of only N reads
- * might measure a single burst. */
+/* With N simultaneous reads, a round of measurement lasts until MEASURED_WINDOWS x N reads are
+ * complete. Simultaneous reads often finish in bursts, so a round of only N reads might measure a
+ * single burst. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
@@ -46,9 +46,8 @@ static void transfer_window_set(struct window *w, unsigned now)
     w->is_settled = false;
 }
 
-/* Decides by the result of a round of measurement whether the number of simultaneous reads changes.
- * The consumer must have waited in this round. `rate` is the rate of this round in bytes per
- * nanosecond. */
+/* Changes the number of simultaneous reads, if necessary, after a round of measurement in which the
+ * consumer has waited. `rate` is the rate of this round in bytes per nanosecond. */
 static void judge(struct window *w, double rate)
 {
     if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
@@ -65,9 +64,9 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* Ends the current round of measurement if it was long enough, and then may change w->now, the
- * number of simultaneous reads. Returns whether the round has ended. May be called only if the
- * number of completed reads in this round is a multiple of w->now. */
+/* Ends the current round of measurement if it was long enough. Returns whether the round has ended.
+ * May change w->now, the number of simultaneous reads. The number of completed reads in this round
+ * must be a multiple of w->now. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -88,13 +87,13 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 /* Raises w->now, the number of simultaneous reads, if the link is slow in the first round of
  * measurement. Returns whether w->now was raised.
  *
- * The rate so far is the number of received bytes divided by the time that the consumer has waited.
- * If this rate is half of QUICK, the number of reads is doubled. If it is a third, the number is
- * tripled, and so on.
+ * The rate is the number of received bytes divided by the time that the consumer has waited. If the
+ * rate is half of QUICK, w->now is doubled. If it is a third of QUICK, w->now is tripled, and so
+ * on.
  *
- * The rate is not used before the consumer has waited for quick_ns. This is the time in which
- * w->now reads of the usual size would arrive at the rate QUICK. The first reads are smaller than
- * usual and consist mostly of latency, so an earlier rate would be wrong. */
+ * The first reads are small and consist mostly of latency, so their rate would be too low.
+ * Therefore the rate is used only after the consumer has waited for quick_ns. In this time, w->now
+ * reads of the usual size would arrive at the rate QUICK. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

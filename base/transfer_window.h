@@ -4,14 +4,12 @@
  * ahead of its consumer, or the upload of a part. The comments here describe reads. For uploads, an
  * acknowledged part counts as a consumed read, and a waiting producer as a waiting consumer.
  *
- * Each simultaneous read needs memory of its own, and many reads help only if the server is
- * distant. So only a few reads are started at first. If the consumer still has to wait, a trial
- * begins: for a while, twice the number of reads run at the same time. If the throughput is then
- * hardly higher, the number is set back, and the next trial comes much later. Otherwise the number
- * stays, and a trial of twice this number follows.
+ * Each simultaneous read needs memory, and many reads help only if the server is distant. So only a
+ * few reads run at first. If the consumer has to wait, a trial begins: twice as many reads run for
+ * a while. If the throughput hardly rises, the old number is restored, and the next trial comes
+ * much later. Otherwise the next trial follows at once.
  *
- * On a slow link, the number rises without trials (SLOW and QUICK in transfer_window.c). The
- * functions use no clock and no threads. */
+ * On a slow link, the number rises without trials (SLOW and QUICK in transfer_window.c). */
 #ifndef BASE_TRANSFER_WINDOW_H
 #define BASE_TRANSFER_WINDOW_H
 
@@ -24,14 +22,12 @@ struct window {
     unsigned most;
     uint64_t read_bytes;        /* size of a usual read */
     unsigned now;               /* number of reads that may be under way */
-    /* value of `now` (the number of simultaneous reads) before the present trial; 0 if there is no
-     * trial */
+    /* number of simultaneous reads (`now`) before the present trial; 0 if there is no trial */
     unsigned before;
     double before_rate;         /* bytes per nanosecond before the trial */
     unsigned rest;              /* number of rounds until the next trial may begin */
-    /* false after a change of `now` (the number of simultaneous reads), until this number of reads
-     * has been completed. The rate in this time is not judged, because some of these reads were
-     * started before the change. */
+    /* false after the number of simultaneous reads was changed, until this number of reads is
+     * complete. Some of these reads began before the change, so their rate is not judged. */
     bool is_settled;
     unsigned reads;             /* number of reads in the current round of measurement */
     uint64_t bytes,             /* of these reads */
@@ -39,8 +35,8 @@ struct window {
         stall_ns;               /* the consumer's total waiting time when the round began */
 };
 
-/* Sets or changes the limits of the number of simultaneous reads. The present number stays if it is
- * within the new limits, because earlier rounds of measurement have found it to be best. */
+/* Sets the limits for the number of simultaneous reads. If the present number is within the limits,
+ * it stays, because earlier measurements have found it to be good. */
 void window_fit(struct window *window, unsigned least, unsigned most, uint64_t read_bytes);
 
 /* Reports that the consumer has taken a read of `bytes` bytes at the time now_ns. stall_ns is the

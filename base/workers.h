@@ -20,9 +20,9 @@ struct workers;
 struct job {
     /* the work of the job; called once on a thread of the pool, unless the job is cancelled */
     void (*run)(struct job *job);
-    /* whether `run` itself reports the end of the job to the thread that has submitted the job.
-     * That thread may then free the job while `run` is still running. Therefore the pool does not
-     * touch a detached job any more once `run` has begun, and cannot cancel the job. */
+    /* If set, `run` itself reports the end of the job to the thread that has submitted it. That
+     * thread may then free the job before `run` returns. Therefore the pool does not touch the job
+     * after `run` has begun, and cannot cancel it. */
     bool detached;
     struct job *next;                   /* the pool's */
     enum { JOB_IDLE, JOB_QUEUED, JOB_RUNNING, JOB_DONE } state;     /* the pool's */
@@ -48,12 +48,12 @@ uint64_t workers_wait(struct workers *workers, struct job *job);
  * done. */
 bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout_ns);
 
-/* Waits like workers_wait, but returns false if *interrupt becomes nonzero. The flag is checked
- * every 20 ms, so that a signal handler may set it. Adds the waiting time to *waited_ns.
+/* Waits like workers_wait, but returns false if *interrupt becomes nonzero. A signal handler may
+ * set this flag, which is checked every 20 ms. Adds the waiting time to *waited_ns.
  *
- * If `helps` is true, the calling thread runs queued jobs instead of sleeping, and begins with
- * `job` if no thread has begun it. If the jobs are short, this saves the time to wake the calling
- * thread. The pool also needs one thread fewer to keep all processors busy. */
+ * If `helps` is true, the calling thread does not sleep, but runs queued jobs itself. It begins
+ * with `job` if no thread has begun it. If the jobs are short, this saves the time to wake the
+ * calling thread. */
 bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
                      const volatile int *interrupt, uint64_t *waited_ns);
 

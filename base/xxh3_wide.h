@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Includes the hash XXH3 in a form that uses the widest vector instructions of the CPU, for hashing
- * whole shards. On x86-64, Debian's libxxhash uses SSE2 unless the program chooses wider
- * instructions at run time. This file chooses them, which doubles the speed. The hashes stay the
- * same. Files that only hash a few bytes gain nothing and include xxhash.h instead. */
+ * Includes XXH3 with the widest vector instructions that the CPU has. Debian's libxxhash uses only
+ * SSE2 on x86-64, unless the program chooses other instructions at run time, as this file does.
+ * This doubles the speed for whole shards. The hashes stay the same. Files that hash only a few
+ * bytes include xxhash.h instead. */
 #ifndef BASE_XXH3_WIDE_H
 #define BASE_XXH3_WIDE_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public functions for channels. A channel is an input of a SageMaker training job, identified
- * by a name. These functions find the data of a channel. channel_config.c parses SageMaker's
- * configuration file. If the configuration contradicts the files at the channel's path, the
- * functions use the files. */
+ * The public functions for channels. A channel is a named input of a SageMaker training job. The
+ * functions find the data of a channel. channel_config.c parses SageMaker's configuration file. The
+ * files at the channel's path take precedence over the configuration. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +31,11 @@
 
 struct sheaf_channel {
     char *name, *root;
-    /* names of the attributes of an augmented manifest that are read, such as "source-ref,label";
-     * NULL if the names in the configuration file are used instead */
+    /* names of the attributes that are read from an augmented manifest, such as "source-ref,label",
+     * as the caller has given them; NULL if the names in the configuration file are used */
     char *attributes;
-    /* URL of the data set's manifest (dataset.json) that the caller has named, because the hosts
-     * have different shards; NULL if the caller has named no manifest */
+    /* URL of the data set's manifest (dataset.json); NULL if the caller has not named it. It is
+     * needed if each host has other shards, because the manifest may then be on another host. */
     char *manifest;
     char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;
@@ -148,9 +147,9 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the data of the channel. Fails if there is no data. If the configuration contains the
- * channel (`known` is true), the function makes the message of this failure. Otherwise, it keeps
- * the message that the caller has put into `err` before the call. */
+/* Finds the data of the channel. Returns SHEAF_ERR_NOT_FOUND if there is no data. `known` says
+ * whether the configuration contains the channel. If it does not, `err` already has a message that
+ * says so, and this message stays. */
 static int channel_find(struct sheaf_channel *c, const char *path, bool known,
                         struct sheaf_error *err)
 {
@@ -179,10 +178,10 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a text that is appended to the description of a channel of pipes. It says that each
- * attribute is a separate record if the pipe is fed from an augmented manifest. The text is
- * necessary because SageMaker does not tell the job which source a pipe has. Returns "" if the
- * attributes are known, or if the pipe does not consist of records. */
+/* Returns a hint for the description of a channel whose pipes contain RecordIO records. If such a
+ * pipe is fed from an augmented manifest, each attribute is a separate record. SageMaker does not
+ * tell the job whether the source is an augmented manifest. Returns "" if the attributes are known,
+ * or if the pipes do not contain records. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||

@@ -7,9 +7,9 @@
  *                "RecordWrapperType": "None", "S3DistributionType": "FullyReplicated",
  *                "ShuffleConfig": {"Seed": 7}}, ...}
  *
- * On platforms other than SageMaker, a channel may also have a member that says where its data is,
- * in the form that SageMaker's requests use: "DataSource": {"S3DataSource": {"S3Uri", "S3DataType",
- * "S3DataDistributionType", "AttributeNames"}}. Unknown members are ignored. */
+ * On platforms other than SageMaker, a channel may also have the member "DataSource", which says
+ * where its data is. It has the form that SageMaker's requests use: {"S3DataSource": {"S3Uri",
+ * "S3DataType", "S3DataDistributionType", "AttributeNames"}}. Unknown members are ignored. */
 #ifndef MODES_CHANNEL_CONFIG_H
 #define MODES_CHANNEL_CONFIG_H
 

@@ -7,7 +7,8 @@
 
 #include "sheaf.h"
 
-/* Opens the objects that the SageMaker manifest file at `url` lists as one data set. */
+/* Opens a data set that consists of the objects in a SageMaker manifest file. `url` is the URL of
+ * this file. */
 int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
 
 #endif

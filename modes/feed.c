@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_feed: the writing side of SageMaker's Pipe mode. Each epoch has a named pipe of its own.
- * The pipe for an epoch is created before the previous epoch ends, so that the reading program
- * finds it. The name of a pipe is removed when its epoch is over. The program has opened the pipe
- * by then, and does not need the name any more.
+ * sheaf_feed: the writing side of SageMaker's Pipe mode.
  *
- * If the feeder fails, the program must not wait for a pipe forever, and must not mistake the end
- * of a pipe for the end of an epoch. */
+ * Each epoch has a named pipe of its own. The pipe is created before the previous epoch ends, so
+ * that the reading program finds it. At the end of the epoch, the name of the pipe is removed. The
+ * program has opened the pipe by then, and does not need the name any more.
+ *
+ * If the feeder fails, the program must not wait for a pipe forever, and must not take the
+ * incomplete data for a whole epoch. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -118,8 +119,8 @@ static int make_pipe(const struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-/* Removes the name of the pipe that this process has opened for writing. While this process has the
- * pipe open, a program that opens it for reading need not wait. */
+/* Removes the name of the pipe for `epoch`. This process must still have the pipe open for writing.
+ * Otherwise a program that opens the pipe at the last moment would wait for a writer forever. */
 static void remove_open_pipe(const struct feed *f, uint64_t epoch)
 {
     char *path = feed_path_of(f, epoch);
@@ -139,8 +140,8 @@ static void abandon_pipe(const struct feed *f, uint64_t epoch)
 }
 
 /* Locks the pipe by a lock file, because two processes that feed the same pipe would mix their
- * bytes. A process removes its lock file at the end. So after locking a file, the function checks
- * that the file still exists under its name, and otherwise tries again. */
+ * bytes. Another process may remove its lock file just after this process has opened it. So the
+ * function checks that the locked file still has a name (st_nlink), and otherwise tries again. */
 static int feed_take_lock(struct feed *f, struct sheaf_error *err)
 {
     struct stat st = { .st_nlink = 0 };
@@ -278,8 +279,7 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-/* Ends an epoch. First checks that all bytes of all objects that this host must write were written
- * to the pipe. */
+/* Ends an epoch. First checks that all objects of this host were written to the pipe completely. */
 static int finish_epoch(struct feed *f, const struct supply_piece *p, struct sheaf_error *err)
 {
     if (f->progress.done_count != p->epoch_objects)

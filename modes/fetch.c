@@ -3,13 +3,12 @@
  * sheaf_fetch: copies a source to a directory, as SageMaker does before a training job in File
  * mode.
  *
- * Before copying, the function lists the objects and their sizes. It checks that their names can be
- * names of files, finds the files that exist already, and checks that the disk has room. Then it
- * requests the missing files, each in parts. Memory and PARTS_MOST limit the number of requests at
- * the same time.
+ * First, the function lists the objects and their sizes. It checks that their names can be names of
+ * files, finds the files that exist already, and checks that the disk has room. Then it requests
+ * the missing files, each in parts. The memory and PARTS_MOST limit the number of parts that are
+ * requested at the same time.
  *
- * The manifests of data sets are copied first. When they have their final names, other files such
- * as indexes follow. Shards come last. */
+ * Manifests of data sets are copied first, then other files such as indexes, and then shards. */
 #include "modes/fetch.h"
 
 #include <dirent.h>
@@ -98,9 +97,9 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
 }
 
-/* Checks the name of an entry in the sorted list of objects, and that the name does not collide
- * with the name of the previous entry. If both entries name the same object, the second entry is
- * left out. *kept is the number of entries that were not left out. */
+/* Checks that the name of an entry in the sorted list of objects is allowed, and that it does not
+ * collide with the name of the previous entry. If both entries name the same object, the second
+ * entry is left out. *kept is the number of entries that were not left out. */
 static int fetch_check_pair(struct fetch_run *f, size_t *kept, uint32_t next,
                             struct sheaf_error *err)
 {
@@ -171,10 +170,9 @@ static int find_missing(struct fetch_run *f, struct sheaf_error *err)
     return code;
 }
 
-/* The order in which files are fetched: first the manifests of data sets, then other files such as
- * indexes, then shards. So if a fetch stops early, the shards have a manifest, which shows that
- * others are missing. Shards without a manifest would look like a complete set of shards that
- * another program wrote. */
+/* The order in which files are fetched: manifests of data sets, then other files such as indexes,
+ * then shards. If a fetch stops early, the manifest shows that shards are missing. Without a
+ * manifest, the shards would look like a complete set that another program wrote. */
 enum phase { MANIFESTS, OTHERS, SHARDS };
 
 static enum phase phase_of(const struct fetch_run *f, uint32_t number)

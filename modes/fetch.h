@@ -2,11 +2,10 @@
  *
  * The internals of sheaf_fetch, which copies objects to files.
  *
- * A planning thread requests PARTS, which are ranges of an object with at most FETCH_PART_BYTES
+ * A planning thread requests the parts of an object. A part is a range of at most FETCH_PART_BYTES
  * bytes. When a part has arrived, a worker thread writes it to the file. Parts may be written in
- * any order. But the bytes of a file are hashed in the order of the file, and a part is hashed
- * after it was written. The memory of a part is reused when the part was written and hashed. When
- * all its parts were hashed, a file is finished. */
+ * any order, but they are hashed in the order of the file. When a part was written and hashed, its
+ * memory is used again. When all parts were hashed, the file is finished. */
 #ifndef MODES_FETCH_H
 #define MODES_FETCH_H
 
@@ -84,10 +83,10 @@ struct fetch_part {
 
 /* ---- fetch_file.c ---- */
 
-/* Begins a file under a temporary name, and sets *file to it. A file without bytes is finished at
- * once. If the file cannot be begun, frees *file and returns an error.
+/* Begins a file under a temporary name, and sets *file to it. If the file cannot be begun, frees
+ * *file and returns an error. A file without bytes is finished at once.
  *
- * When all bytes have arrived, they are compared with a hash. If they were damaged in transit,
+ * When all bytes have arrived, they are compared with a hash. If they are damaged,
  * (*file)->is_damaged is set, and the caller must begin the file once more with `is_second` set. If
  * the bytes are damaged again, the fetch fails. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
@@ -142,9 +141,9 @@ void fetch_known_free(struct fetch_known *known);
 
 /* ---- fetch_lines.c: the copy of an augmented manifest ---- */
 
-/* Writes a copy of the augmented manifest `url` to the file `name` in the directory. The copy has
- * only the lines of the given units. (A unit consists of the objects that one line names; see
- * objects.h.) */
+/* Copies the augmented manifest `url` to the file `name` in the directory. Each line of the
+ * manifest is a unit: it names one or more objects. Only the lines of the given units are
+ * copied. */
 int fetch_lines(const struct fetch_destination *to, const char *url, const char *name,
                 const uint32_t *units, size_t count, struct sheaf_error *err);
 

@@ -97,8 +97,8 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     struct timespec times[2];
     int fd, code, failed;
 
-    /* A later run recognises a finished file by its size and its modification time. So the file
-     * must not get this time before its bytes are on the disk. */
+    /* A later run recognises a finished file by its size and its modification time. So the bytes
+     * must be on the disk before the file gets its final name. */
     fetch_mark_times(f->object, times);
     failed = futimens(f->fd, times) == 0 && fdatasync(f->fd) == 0 ? 0 : errno;
     if (close(f->fd) != 0 && failed == 0)

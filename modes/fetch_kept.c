@@ -24,8 +24,9 @@
 #define NAME_BYTES 48
 #define READ_BYTES ((size_t)1 << 20)
 
-/* Returns whether a partial copy of this object can be kept. The object must be larger than one
- * part, because only complete parts are kept. */
+/* Returns whether a partial copy of this object can be kept. Only complete parts are kept, so the
+ * object must be larger than one part. Its ETag must be known, because the name of the partial copy
+ * contains the ETag. */
 static bool may_be_kept(const struct object *o)
 {
     return o->bytes > FETCH_PART_BYTES && o->stamp != 0;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mark of a finished file consists of the file's size and its modification time. A later run
- * recognises a finished file by its mark. So no list of finished files is needed, which could be
- * lost or be wrong.
+ * The mark of a finished file is its size and its modification time. A later run recognises a
+ * finished file by its mark, so no list of finished files is needed.
  *
- * The modification time has the whole seconds of the object's time. Its fraction of a second comes
- * from a hash of the object's ETag. So the mark changes even if an object is replaced, within a
- * second, by another object of the same size. The fraction is a multiple of 100 ns, because some
- * file systems store times in such steps.
+ * The whole seconds of the modification time are those of the object's time. The fraction of a
+ * second comes from a hash of the object's ETag. So the mark also changes if an object is replaced,
+ * within a second, by another object of the same size. The fraction is a multiple of 100 ns,
+ * because some file systems store times in such steps.
  *
  * Some file systems (Lustre) and some programs that copy files keep only whole seconds. So a file
- * whose fraction is zero is accepted if its size and its seconds match. */
+ * with the fraction zero is accepted if its size and its seconds match. */
 #include "modes/fetch.h"
 
 #define STEP_NS 100

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes into a named pipe about one MiB at a time. The pipe's buffer is made as large as the
- * system allows. The caller must block SIGPIPE. (vmsplice would avoid one copy of the bytes, but
- * the writer cannot know when the reader has read a page, so it could not reuse the page.) */
+ * system allows. The caller must block SIGPIPE.
+ *
+ * vmsplice would save one copy of the bytes. It is not used, because the writer cannot know when
+ * the reader has read a page, and so could never use the page again. */
 #include "modes/fifo.h"
 
 #include <errno.h>
@@ -73,10 +75,10 @@ void fifo_tear(struct fifo *f)
         put_zero(f->fd);
 }
 
-/* Opens the pipe for reading and writing, because on Linux this succeeds even if no other process
- * has opened the pipe. A program that opens the pipe before its name is removed then finds a writer
- * and does not wait. It reads one zero byte and then the end. If no program reads, the byte is lost
- * when the pipe is closed. */
+/* Writes a zero byte into the pipe at `path`, and removes the pipe. A program that waits for the
+ * pipe's writer then reads this byte and the end of the stream. If no program reads, the byte is
+ * lost. The pipe is opened for reading and writing, because on Linux this succeeds even if no other
+ * process has opened the pipe. */
 void fifo_abandon(const char *path)
 {
     struct stat st;

@@ -44,11 +44,11 @@ int fifo_end(struct fifo *fifo, struct sheaf_error *err);
 void fifo_close(struct fifo *fifo);
 
 /* fifo_tear and fifo_abandon are for a feeder that fails. Without them, a reading program could
- * wait for a writer forever, or could mistake a pipe that ends without a byte for an epoch without
- * objects.
+ * wait for a writer forever. It could also mistake an empty stream for an epoch without objects.
  *
  * fifo_tear makes the stream of an open pipe incomplete. If nothing was written before, it writes
- * one byte, 0. Otherwise the stream already lacks the byte that is held back. */
+ * one byte, 0. Otherwise it does nothing, because the stream already lacks its last byte, which is
+ * still in the buffer. */
 void fifo_tear(struct fifo *fifo);
 /* Removes a pipe that this process has not opened. A program that waits for the pipe's writer gets
  * one byte, 0, and then the end of the stream. Does nothing if the file is not a pipe. */

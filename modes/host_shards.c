@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the shards that one host has; see host_shards.h. SageMaker's documentation says only that a
- * host gets about 1/n of the objects. So the files in the directory show which shards the host has.
+ * Opens the shards that one host has; see host_shards.h. SageMaker's documentation says only that
+ * each of n hosts gets about 1/n of the objects. So the files in the directory show which shards a
+ * host has.
  *
- * All hosts must have epochs of the same length. Each host computes this length from two facts that
- * all hosts know: the manifest and the number n of hosts. If S shards are distributed evenly, each
- * host has floor(S/n) or ceil(S/n) shards. The reader's option `remainder` selects one of two
- * rules:
+ * All hosts must have epochs of the same length. Each host computes this length from the manifest
+ * and the number n of hosts, which all hosts know. If S shards are distributed evenly, each host
+ * has floor(S/n) or ceil(S/n) shards. The reader's option `remainder` selects one of two rules:
  * - With `pad`, the length is the number of samples in the ceil(S/n) largest shards. A host with
  *   fewer samples repeats some of its own samples.
  * - With `drop`, the length is the number of samples in the floor(S/n) smallest shards. A host with
  *   more samples leaves out the rest.
  *
- * If a host has too many samples for the rule `pad`, or too few for `drop`, it gets an error when
- * it reads (check_host in reader_options.c). Without this error, the hosts would have epochs of
+ * A host may have too many samples for the rule `pad`, or too few for `drop`. It then gets an error
+ * when it reads (check_host in reader_options.c). Otherwise the hosts would have epochs of
  * different lengths, and the job would hang. */
 #include "modes/host_shards.h"
 

@@ -3,9 +3,9 @@
  * Finds the number of this process, and the number of processes, in the environment variables that
  * launchers (Slurm, Open MPI, torchrun, ...) set.
  *
- * A reader uses the number of the process as its rank. A packer uses it as the number of the part
- * of a plan that it packs. The variables of a job array are used only by packers, because one job
- * of an array may run several readers, each with a rank of its own. */
+ * For a reader, the number of the process is its rank. For a packer, it says which part of the work
+ * the process does. Only packers use the variables of a job array, because one job of an array may
+ * run several readers, each with a rank of its own. */
 #include "modes/launcher.h"
 
 #include <jansson.h>
@@ -27,11 +27,10 @@ struct launcher {
     /* names of the environment variables that contain the rank and the world size */
     const char *rank, *size;
     const char *source;
-    /* The rule for using the environment variables `rank` and `size`. With ANY, they are used if
-     * both are set, and otherwise ignored. With TOGETHER, they are used if both are set, and it is
-     * an error if only one of them is set. With IN_STEP, they are used only if srun has started
-     * this process as part of a job step. Other processes of a Slurm job also have the
-     * variables. */
+    /* The rule for using the environment variables `rank` and `size`. With ANY, they are ignored
+     * unless both are set. With TOGETHER, it is an error if only one of them is set. With IN_STEP,
+     * they are used only if srun has started this process, because other processes of a Slurm job
+     * have the variables as well. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
@@ -86,10 +85,9 @@ static int launcher_check_member(const struct launch_member *member, const char 
                    source, member->rank, member->size);
 }
 
-/* Returns whether srun started this process, as one of the processes of a job step. A batch script
- * and the shell of salloc have the variables of the job as well, although each of them is a single
- * process. In these two, the variable for the step number has a special value or is not set. Only
- * srun sets an ordinary step number. */
+/* Returns whether srun started this process. A batch script and the shell of salloc also have the
+ * variables of the Slurm job, although each of them is a single process. But their variable for the
+ * step number has a special value or is not set. */
 static bool is_in_step(void)
 {
     static const char *const no_steps[] = { "4294967291", "4294967290" };
@@ -296,10 +294,10 @@ int launcher_host(const char *config, struct host *host, struct sheaf_error *err
     return code;
 }
 
-/* Checks the world size that the environment states. It must be the number of processes on this
- * host, or this number times the number of hosts. With any other world size, it is unknown which
- * processes run on this host. Samples of this host might then be assigned to processes of other
- * hosts, which do not have these samples. */
+/* Checks the world size in the environment. It must be the number of processes on this host, or
+ * this number times the number of hosts. With any other world size, it is unknown which processes
+ * run on this host. Processes on other hosts might then try to read samples that only this host
+ * has. */
 static int check_world(const char *config, const struct launch_member *local,
                        struct sheaf_error *err)
 {

@@ -54,8 +54,8 @@ struct objects {
     /* number of objects that were left out because they belong to a packing run that is not
      * finished */
     size_t unfinished;
-    /* list of the claims among the objects. A claim is a file that a packing run writes: it says
-     * that the run is at work and what the run does. */
+    /* list of the claims among the objects. A claim is a file in which a packing run says that it
+     * is at work and what it does. */
     struct object_claim *claims;
     struct arena arena;
 };

@@ -4,11 +4,10 @@
  * object, or all objects that one line of an augmented manifest names. The functions have no side
  * effects.
  *
- * The functions imitate SageMaker's ShuffleConfig and ShardedByS3Key. All units are put into the
- * order of the epoch. Host number i of n hosts gets the units at the positions i, i + n, i + 2n,
- * ... of this order. So each unit belongs to one host, and the numbers of units on two hosts differ
- * by at most one. If units are shuffled, each epoch may give a unit to another host. SageMaker does
- * not document how it shuffles, so its order is different from the order here. */
+ * The functions imitate SageMaker's ShuffleConfig and ShardedByS3Key. Host number i of n hosts gets
+ * the units at the positions i, i + n, i + 2n, ... of the order of the epoch. If units are
+ * shuffled, each epoch has another order, and may give a unit to another host. SageMaker does not
+ * document how it shuffles, so SageMaker's order is different. */
 #ifndef MODES_SHARE_H
 #define MODES_SHARE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads objects ahead in pieces. A piece is a small object, or a range of a large object. A list,
- * called the window, has the pieces that are being read, in the order in which they are delivered.
- * The planning thread begins further pieces as long as the memory budget and the limit of requests
+ * Reads objects ahead in pieces. A piece is a small object, or a range of a large object. The
+ * pieces that are being read form a list, the window, in the order in which they are delivered. The
+ * planning thread begins further pieces as long as the memory budget and the limit of requests
  * allow. It delivers the oldest piece first. */
 #include "modes/supply.h"
 
@@ -210,9 +210,9 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     return SHEAF_OK;
 }
 
-/* Returns whether reading another piece (range of bytes of an object) may be begun. A call that
- * begins a piece of a local file reads the piece before it returns. So pieces of local files are
- * begun one at a time. */
+/* Returns whether another piece (range of bytes of an object) may be begun now. Pieces of local
+ * files are begun one at a time. Beginning such a piece also reads it, which would delay the
+ * delivery of the pieces before it. */
 static bool supply_may_begin(struct supply *s)
 {
     const struct supply_entry *oldest = (struct supply_entry *)s->window.first;

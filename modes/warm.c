@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_warm: reads files and discards the bytes, so that a file system that loads files on demand
- * (FSx for Lustre) loads them. Such a file system is fastest if several files are read sequentially
- * at the same time, in large reads. Large files are divided among threads, so that one large file
- * does not delay the end. */
+ * (FSx for Lustre) loads them. Such a file system is fastest with large reads, and if several files
+ * are read at the same time. Large files are divided among threads, so that one large file does not
+ * delay the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@
 #define STRETCH_BYTES ((uint64_t)256 << 20)
 #define READ_BYTES    ((size_t)4 << 20)
 #define READERS_MOST  64
-/* number of reading threads; more than processors, because the threads spend their time waiting for
- * the network */
+/* Number of reading threads. It does not depend on the number of processors, because the threads
+ * spend their time waiting for the network. */
 #define READERS_USUAL 16
 #define LOOK_NS       50000000
 

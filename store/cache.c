@@ -399,8 +399,8 @@ static void cached_read_cancel(struct store_read *read)
 }
 
 /* Removes blocks from the cache after the reader has found their bytes to be damaged. If another
- * process has already replaced a damaged block by a good one, the good block is removed. It is
- * then fetched again when it is needed. */
+ * process has already replaced a damaged block by a good one, the good block is removed as well. It
+ * is then fetched again when it is needed. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
     struct cached_object *o = cache_object_of(object);

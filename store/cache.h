@@ -6,9 +6,9 @@
  * The file DIR/HASH/BLOCK has one block of an object and the hash of this block. HASH is a hash of
  * the object's URL, size and version. So each version of an object has its own files.
  *
- * When a process uses a block for the first time, it checks the hash. If the hash does not match,
- * the block is fetched again. If data was damaged before it was cached, its hash matches
- * nevertheless. A reader that finds such damage calls store_distrust.
+ * A process checks the hash of a block when it uses the block for the first time. If the hash does
+ * not match, the block is fetched again. The hash does not show damage that happened before the
+ * block was cached. A reader that finds such damage calls store_distrust.
  *
  * If the size limit of the cache is exceeded, the least recently used blocks are removed. A fault
  * of the cache, such as a full disk, makes reading slower, but is not an error. */
@@ -44,9 +44,9 @@ void cache_close(struct cache *cache);
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
 /* Opens an object of `bytes` bytes through the cache, without a request to its server. `version` is
- * a text that identifies the content, for example a hash from a manifest. The server is asked only
- * for blocks that the cache does not have. The server's first response decides which version of the
- * object is read. */
+ * a text that identifies the content, for example a hash from a manifest. Only blocks that the
+ * cache does not have are requested from the server. The first response of the server fixes the
+ * version of the object (such as its ETag) for all later responses. */
 int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
                      struct store_object **object, struct sheaf_error *err);
 

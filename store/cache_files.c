@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles the files of a cache. A block is written to a temporary file, which is then renamed. So a
- * block is complete or absent.
+ * Handles the files of a cache. A block is written to a temporary file, which is renamed when it is
+ * complete. So an incomplete block never has the name of a block.
  *
- * Only the file DIR/total has a lock. It stores the total size of all blocks in bytes. A process
- * holds the lock while it changes the total or removes blocks. Reading a block needs no lock,
- * because an open file stays readable after it is removed.
+ * The file DIR/total stores the total size of all blocks in bytes. A process locks this file while
+ * it changes the total or removes blocks. Reading a block needs no lock, because an open file stays
+ * readable after it is removed.
  *
  * Threads of one process share the descriptor of DIR/total, so the lock does not exclude them from
- * each other. Therefore a thread first takes a mutex, and then the lock. */
+ * each other. Therefore a thread takes a mutex before it takes the lock. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -317,10 +317,10 @@ static int cache_files_create(const struct cache_files *f, const char *object, c
     return fd;
 }
 
-/* Creates a temporary file of `bytes` bytes for a block, and adds these bytes to the total size of
- * all blocks. The file has its full size before the block is written. So a process that computes
- * the total again from the sizes of all files also counts this file. Returns the descriptor, or -1
- * on failure. The lock of the file `total` must be held. */
+/* Creates a temporary file for a block of `bytes` bytes, and adds `bytes` to the total size of all
+ * blocks. The file gets its full size at once. So a process that computes the total again from the
+ * sizes of all files counts this file correctly. Returns the descriptor, or -1 on failure. The lock
+ * of the file `total` must be held. */
 static int create_locked(const struct cache_files *f, const char *object, const char *name,
                          uint64_t bytes)
 {

@@ -11,9 +11,10 @@
 
 #define MD5_BYTES 16
 
-/* Returns a number (stamp) that is different if the object was replaced. It is computed from the
- * ETag, and is 0 if `etag` is NULL or empty. A weak ETag and a strong ETag with the same text have
- * the same stamp, because a proxy may make the ETag of an object weak in some responses only. */
+/* Computes the stamp of an object from its ETag. The stamp is a number that is different if the
+ * object was replaced. Returns 0 if `etag` is NULL or empty. A weak ETag and a strong ETag with the
+ * same text have the same stamp, because a proxy may make the ETag of an object weak in some
+ * responses only. */
 uint64_t etag_stamp(const char *etag);
 
 /* Returns whether the ETag is strong. A strong ETag always changes with the content of the object,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds names, settings and commits of data sets on the Hugging Face hub. A table keeps the commit
- * that was found for each revision, such as the branch "main". The table exists as long as the HTTP
- * connections of the process. So all reads of a revision in this process use the same commit, even
- * if the branch moves meanwhile. */
+ * that was found for each revision, such as the branch "main". So all reads of a revision in this
+ * process use the same commit, even if the branch moves meanwhile. */
 #include "store/hf.h"
 
 #include <pthread.h>

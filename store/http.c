@@ -4,10 +4,10 @@
  * response.
  *
  * http_submit, which any thread may call, puts an exchange into the list `submitted`, which has a
- * lock. The engine's own thread moves the exchange to the list `queued`, which is sorted by the
- * time at which exchanges are due. When an exchange is due and libcurl runs fewer than ACTIVE_MOST
- * exchanges, the thread hands the exchange to libcurl. When the exchange has ended, the thread
- * calls its function `done`.
+ * lock. The engine's thread moves the exchange to the list `queued`, which is sorted by the time at
+ * which each exchange is due. When the exchange is due, the thread hands it to libcurl, which runs
+ * at most ACTIVE_MOST exchanges at the same time. When the exchange has ended, the thread calls its
+ * function `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
  * handles. */
@@ -293,10 +293,10 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
-/* Ends all running exchanges (requests and their responses) and replaces libcurl's multi handle,
- * after libcurl has run out of memory. libcurl 7.88 may then have stored a socket incompletely, and
- * would divide by zero when it uses this socket. If there is no memory for another multi handle,
- * the old one stays. */
+/* Ends all running exchanges (requests and their responses) and replaces libcurl's multi handle.
+ * This is necessary after libcurl has run out of memory. libcurl 7.88 may then have stored a socket
+ * incompletely, and would divide by zero when it uses this socket. If there is no memory for
+ * another multi handle, the old one stays. */
 static void start_again(struct http_engine *e)
 {
     struct http_exchange *x, *next;

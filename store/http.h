@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * The HTTP engine: one thread with a libcurl multi handle, which all remote stores use. The engine
- * runs any number of exchanges at the same time. An exchange is one HTTP request and its response.
- * Connections are kept and used again. Any thread may submit an exchange. The body of a response is
- * written directly into the caller's memory.
+ * runs any number of exchanges at the same time. An exchange is one HTTP request and its response,
+ * without retries. The layer above (store/request.h) signs requests, repeats attempts and
+ * interprets responses.
  *
- * An exchange is one attempt. The layer above (store/request.h) signs requests, repeats attempts
- * and interprets responses.
+ * Any thread may submit an exchange. The body of a response is written directly into the caller's
+ * memory. Connections are kept and used again.
  *
- * An exchange ends with a failure if it stalls (store/stall.h). It also ends at its deadline, which
- * protects against a server that sends just fast enough not to stall. If a server sends too many
- * bytes of headers, the exchange ends as well. */
+ * An exchange fails if it stalls (store/stall.h), if it reaches its deadline, or if the server
+ * sends too many bytes of headers. The deadline protects against a server that sends just fast
+ * enough not to stall. */
 #ifndef STORE_HTTP_H
 #define STORE_HTTP_H
 
@@ -62,8 +62,8 @@ struct http_header {
  * the fields that it needs, and submits the exchange. At the end, the caller must call
  * http_exchange_free. */
 struct http_exchange {
-    /* The fields from here on describe the request. All texts except the values of headers must
-     * stay valid until the exchange is done, because only those values are copied. */
+    /* The fields from here on describe the request. The values of headers are copied. All other
+     * texts must stay valid until the exchange is done. */
     enum http_method method;
     const char *url;
     struct http_header headers[HTTP_HEADERS_MOST];

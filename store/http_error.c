@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Maps codes of libcurl and HTTP statuses to error codes of Sheaf, and decides whether a retry can
- * help. For S3, s3/aws_error.c first looks for an error code of AWS in the response's text.
- * s3/aws_error.c calls this file only if the text has no known error code of AWS. */
+ * help. For S3, s3/aws_error.c calls this file only if the response has no known error code of
+ * AWS. */
 #include <curl/curl.h>
 
 #include "base/error.h"
@@ -49,9 +49,9 @@ bool http_may_pass(const struct http_exchange *x)
                                        : failure_may_pass(x->failure);
 }
 
-/* Returns whether a status is temporary. Sheaf sends no header Expect, so a response 417 comes from
- * a faulty connection or proxy. A content delivery network sends 520 to 527 if it does not get a
- * response from the server. 507 (no space left) is permanent. */
+/* Returns whether a status is temporary. 417 is temporary: Sheaf sends no header Expect, so this
+ * status comes from a faulty connection or proxy. 520 to 527 are temporary: a content delivery
+ * network sends them if it gets no response from the server. 507 (no space left) is permanent. */
 bool http_status_may_pass(int status)
 {
     switch (status) {

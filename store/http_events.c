@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connects libcurl with epoll. libcurl tells this file for which sockets it waits, and when it must
- * be called at the latest.
+ * Connects libcurl with epoll. libcurl tells this file which sockets to watch, and when to call
+ * libcurl at the latest.
  *
  * When libcurl reads a socket, it continues as long as the socket has data. With a nearby server, a
  * single socket might keep the thread busy, and other requests would wait. Therefore events are

@@ -178,9 +178,8 @@ static CURLcode set_method(CURL *easy, struct http_exchange *x)
     return code;
 }
 
-/* Sets the proxy for the URL. If the URL needs no proxy, but redirects are followed, sets nothing.
- * libcurl then chooses the proxy of each URL itself, because the server may redirect to a URL that
- * needs a proxy. */
+/* Sets the proxy for the URL. If the URL needs no proxy but redirects are followed, sets nothing.
+ * libcurl then chooses a proxy itself if the server redirects to a URL that needs one. */
 static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
 {
     const char *proxy = x->no_proxy ? "" : proxy_of(x->url);

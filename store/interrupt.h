@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interrupts waits for a remote server. Opening a shard sends several requests, through functions
- * that do not have the caller's interrupt flag as an argument. If a server does not answer, each of
- * these requests waits for minutes. Therefore a thread registers a flag. If the flag is set, all
- * waits of this thread for remote servers end within a tenth of a second, with
- * SHEAF_ERR_INTERRUPTED. An asynchronous read (store_read_start) is ended by store_read_cancel
- * instead. */
+ * Interrupts waits for a remote server. Opening a shard sends several requests, and each of them
+ * may wait for minutes if the server does not answer. The functions that send these requests do not
+ * have the caller's interrupt flag as an argument. Therefore a thread registers its flag. If the
+ * flag is set, all waits of this thread for remote servers end within a tenth of a second, with
+ * SHEAF_ERR_INTERRUPTED.
+ *
+ * An asynchronous read (store_read_start) is ended by store_read_cancel instead. */
 #ifndef STORE_INTERRUPT_H
 #define STORE_INTERRUPT_H
 

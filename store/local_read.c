@@ -128,8 +128,8 @@ static int local_read_examine(struct file_object *o, struct sheaf_error *err)
 }
 
 /* Closes the file for now ("parks" it) if the open objects already use half of the descriptors that
- * the process may have. So the rest stays free for the program. A parked file is opened again for
- * each read. */
+ * the process may have. The other half stays free for the program. A parked file is opened again
+ * for each read. */
 static void keep_or_park(struct file_object *o)
 {
     struct rlimit limit;

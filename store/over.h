@@ -36,10 +36,10 @@ int store_commit_over(struct store_writer *writer, const struct store_seen *seen
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err);
-/* Writes an object like store_put_over, and stores the word `note` with it (see
- * STORE_NOTE_SIZE). If `stage` is not NULL, it is a directory into which the file is renamed
- * before it gets its final name (see store/stage.h). `note` may be NULL. If the object is so
- * large that it is sent in parts, the note is not stored. */
+/* Writes an object like store_put_over, and stores the word `note` with it (see STORE_NOTE_SIZE).
+ * `note` may be NULL. The note is not stored if the object is so large that it is sent in parts. If
+ * `stage` is not NULL, it is a directory into which the file is renamed before it gets its final
+ * name (see store/stage.h). */
 int store_put_through(const char *url, const void *data, size_t size, const char *stage,
                       const char *note, const struct store_seen *seen, struct store_seen *now,
                       struct sheaf_error *err);

@@ -2,13 +2,12 @@
  *
  * The memory for parts of uploads, which all writers of a run share. Its limit covers the parts
  * that are being filled, the parts that are being sent, and unused buffers. A writer that gets no
- * buffer waits until any writer gives one back.
- *
- * An unused buffer is kept for the next part of any writer, as long as parts have the same size.
+ * buffer waits until any writer gives one back. Unused buffers are kept until a part of another
+ * size is needed.
  *
  * The memory also limits the number of parts that are sent at the same time
- * (base/transfer_window.h). It exists as long as the run. So when a writer starts, it may at once
- * send the number of simultaneous parts that was best for earlier writers. */
+ * (base/transfer_window.h). This number is adapted to the network during the whole run. So a new
+ * writer begins with the number that was best for earlier writers. */
 #ifndef STORE_PART_MEMORY_H
 #define STORE_PART_MEMORY_H
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recognises reads that are late compared with their peers: other reads that the same server has
- * answered.
+ * Recognises late reads by comparing them with their peers, the other reads that the same server
+ * has answered.
  *
  * Sometimes one of many connections stalls. The consumer then waits for the read on this
  * connection, although later reads are done. Therefore a read that waits much longer for its answer
  * than its peers did is sent again on another connection. The new request is for the missing bytes
- * only, and writes them to the memory of the read. Before each further repetition, the read waits
- * twice as long.
+ * only. Before each further repetition, the read waits twice as long.
  *
- * A read is also compared with answers that came after it had begun. So even the first reads of a
- * process can be recognised as late. */
+ * The peers of a read include reads that began later but were answered earlier. So even the first
+ * reads of a process can be recognised as late. */
 #ifndef STORE_PEERS_H
 #define STORE_PEERS_H
 
@@ -31,10 +30,10 @@ void peers_note(struct peers *peers, uint64_t first_byte_ns);
  * `times` is the number of earlier repetitions of this request. Returns 0 if the read may wait
  * without limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
-/* A late request may be sent a second time only if its server has credit. The credit is a few
- * requests at first, and one more for every four answers. So these repetitions hardly add load to a
- * server that is slow as a whole. Takes one request from the credit and returns true, or returns
- * false if there is no credit left. */
+/* A late request may be repeated only if its server has credit. The credit is a few requests at
+ * first, and one more for every four answers. So repetitions hardly add load to a server that is
+ * slow as a whole. Takes one request from the credit and returns true. Returns false if there is no
+ * credit left. */
 bool peers_pay(struct peers *peers);
 
 /* These three functions do the work of peers_note, peers_patience and peers_pay for the server

@@ -9,7 +9,7 @@
 #ifndef STORE_PROXY_H
 #define STORE_PROXY_H
 
-/* Returns the proxy for a URL, or "" if it has none. */
+/* Returns the proxy for a URL, or "" if the URL needs no proxy. */
 const char *proxy_of(const char *url);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an object ahead, piece by piece (a piece is a range of bytes). The window is the
- * sequence of pieces that are being read or are already in memory. The position at which the
- * caller reads next is in the first piece of the window, or before it. */
+ * Reads an object ahead in pieces. A piece is a range of bytes. The caller reads from the current
+ * piece (`here`). The window has the pieces after the current piece, which are being read or are
+ * already in memory. */
 #include "store/read_ahead.h"
 
 #include <stdlib.h>

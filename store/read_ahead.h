@@ -10,12 +10,13 @@
 
 #define AHEAD_PIECES_MOST 16u
 
-/* Replaces *object by a new object, which reads the original object ahead. The offsets in calls
- * of store_read for the new object must rise. The new object has the name and size of the
- * original object, and closes the original object when it is closed. A read through the new
- * object stops waiting if the flag `interrupt` of the new object is set. `pieces` is the number
- * of pieces that are read at the same time, and memory_bytes must be the result of ahead_memory
- * for this number. On failure, *object stays as it is. */
+/* Replaces *object by a new object, which reads the original object ahead. The new object can only
+ * be read in order: the offsets in calls of store_read must rise. It has the name and size of the
+ * original object, and closes the original object when it is closed. A read stops waiting if the
+ * flag `interrupt` of the new object is set.
+ *
+ * `pieces` is the number of pieces that are read at the same time. memory_bytes must be the result
+ * of ahead_memory for `pieces`. On failure, *object stays as it is. */
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 

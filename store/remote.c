@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and ends the HTTP engine and the S3 context, which the whole process shares. They are the
- * only state of the library that belongs to no object.
- *
- * They are shared because a process may open and close many data sets and readers. A new TLS
- * connection, or new credentials of a role, for each of them would take more time than most
- * requests.
+ * Makes and ends the HTTP engine and the S3 context, which the whole process shares. A process may
+ * open and close many data sets and readers. If each of them made new TLS connections and fetched
+ * new credentials, this would take more time than most requests.
  *
  * The shared state is made when the first remote URL is used. A forked child makes its own state.
- * The environment and the configuration files are read when a bucket is first used. They alone
- * determine which server a URL stands for. */
+ * The environment and the configuration files are read when a bucket is first used. */
 #include "store/remote.h"
 
 #include <pthread.h>
@@ -25,10 +21,10 @@
 #define MIN_RATE 1024               /* bytes per second over that time */
 #define REQUEST_SECONDS 900
 
-/* The usual patience of requests. Ten attempts take 22 s on average, so that a throttled bucket can
- * recover, or a connection can move to another server. If a server was never reached, the error is
- * returned after a second (see request.c). The time limit of a whole request ends transfers that
- * hardly advance. */
+/* The usual time limits and retries of requests. Ten attempts take 22 s on average. In this time, a
+ * throttled bucket can recover, or a connection can move to another server. If no server was ever
+ * reached, the error is returned after a second (see request.c). The time limit of a whole request
+ * ends transfers that hardly advance. */
 static const struct request_patience usual = {
     .retry = { .attempts = 10, .time_ns = REQUEST_SECONDS * SECOND, .base_ns = SECOND / 10,
                .longest_ns = 20 * SECOND },

@@ -2,8 +2,8 @@
  *
  * State that all remote stores of a process share: the HTTP engine with its connections, and the
  * credentials for S3. This state is made when it is first needed, and lives as long as the process.
- * Opening a data set takes dozens of short requests, which must not connect and look for
- * credentials each time. A forked child starts with no such state. */
+ * Opening a data set takes dozens of short requests, which would be slow if each of them made a
+ * connection and fetched credentials. A forked child does not inherit the state. */
 #ifndef STORE_REMOTE_H
 #define STORE_REMOTE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads ranges of remote objects. The header Content-Range is checked before any byte is used. If
- * it is wrong, the range is requested again on another connection. The ETag is compared even if the
- * server ignores the header If-Match. If the body of a response ends early, its bytes are kept, and
- * the next attempt requests the rest. */
+ * Reads ranges of remote objects. The header Content-Range of a response is checked before any byte
+ * is used. If the header is wrong, the range is requested again on another connection. The ETag is
+ * compared even if the server ignores the header If-Match. If the body of a response ends early,
+ * its bytes are kept, and the next attempt requests the rest. */
 #include "store/remote_read.h"
 
 #include <stdio.h>
@@ -19,19 +19,21 @@
 #include "store/interrupt.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* fewer bytes do not count as progress */
-/* limit for responses in a row whose range is not the requested range; a read that reaches this
- * number of such responses fails */
+/* limit for consecutive responses whose range is not the requested range; a read fails at this
+ * number of such responses */
 #define WRONG_MOST 3u
 /* If a server sends whole objects instead of ranges, objects of up to this size can be read. */
 #define WHOLE_MOST ((uint64_t)16 << 20)
-#define LAST_BYTE  "bytes=-1"               /* header Range of a GET of an object's last byte */
+/* value of the header Range in a GET of an object's last byte */
+#define LAST_BYTE  "bytes=-1"
 
 struct remote_reading {
     struct request request;
     struct store_read *read;
     size_t have;                /* bytes in place before this attempt */
     unsigned wrong;             /* number of consecutive responses with a wrong range */
-    bool asks_size;             /* the request is for the object's size, not for its bytes */
+    /* whether the request is for the object's size, and not for its bytes */
+    bool asks_size;
 };
 
 static struct remote_object *remote_read_object_of(const struct store_read *read)
@@ -66,10 +68,10 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
 }
 
 /* Returns whether the header Content-Range of a response says that the object is empty. `range` is
- * the value of the header, or NULL if the response has no such header. A missing header counts as
- * empty. For an empty object, the value ends with the size "/0". Servers differ in the text before
- * it: Adobe's S3Mock sends "bytes 0--1/0", and other servers send a '*' in the place of the
- * range. */
+ * the value of the header. For an empty object, the value ends with the size "/0". Servers differ
+ * in the text before the size: Adobe's S3Mock sends "bytes 0--1/0", and other servers send a '*' in
+ * the place of the range. Also returns true if the response has no such header (`range` is NULL),
+ * because some servers send none for an empty object. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -127,8 +129,8 @@ static bool lacks_size(const struct http_exchange *http)
 }
 
 /* Finds the size of an object in the response to the GET of its last byte. The size is the offset
- * of this byte, plus one. A server that ignores the range sends the whole object, with the object's
- * size. */
+ * of this byte, plus one. If the server ignores the range and sends the whole object, the response
+ * states the object's size. */
 static bool parse_last(const struct http_exchange *http, uint64_t *bytes)
 {
     const char *range = http_answer_header(http, "content-range");
@@ -145,7 +147,7 @@ static bool parse_last(const struct http_exchange *http, uint64_t *bytes)
 bool remote_find_size(struct request *r, uint64_t *bytes)
 {
     if (r->http.method == HTTP_HEAD) {
-        /* The object has a byte, so a size of 0 is wrong. */
+        /* The response to the GET has shown that the object has bytes, so a size of 0 is wrong. */
         if (remote_parse_size(&r->http, bytes) && *bytes != 0)
             return true;
         if (r->http.failure != HTTP_ANSWERED || http_may_pass(&r->http))
@@ -312,21 +314,21 @@ static int take_whole(struct remote_reading *g, bool *again, struct sheaf_error 
     return code == SHEAF_OK && o->is_new ? meet(g, total, err) : code;
 }
 
-/* Returns whether a response seems to state a wrong end of its range. `last` is the last byte of
- * the range, and `total` the size of the object as the response states it. If the size was already
- * known, returns false. Otherwise returns true if the range is too short: it ends before the end of
- * the request, and before the end of the object. After WRONG_MOST such responses, returns false,
- * because some servers always send less than was requested. */
+/* Returns whether a response has probably stated a wrong range, because the range is too short: it
+ * ends before the end of the request, and before the end of the object. `last` is the last byte of
+ * the range, and `total` the size of the object as the response states it. Returns false if the
+ * size was already known. Also returns false after WRONG_MOST such responses, because some servers
+ * always send less than was requested. */
 static bool is_odd_end(const struct remote_reading *g, uint64_t last, uint64_t total)
 {
     return remote_read_object_of(g->read)->base.bytes == UINT64_MAX && g->wrong + 1 < WRONG_MOST &&
            last + 1 < MIN(total, g->read->offset + g->read->size);
 }
 
-/* Handles a response that does not state the size of the object, if this size is unknown. Changes
+/* Handles a response that does not state the size of the object, while the size is unknown. Changes
  * the request so that it asks for the size. The bytes of the response are dropped, and are
  * requested again when the size is known (see learn_size). If the response ended early, the same
- * request is made again. */
+ * request is made again instead. */
 static int ask_for_size(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     uint64_t bytes;

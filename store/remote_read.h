@@ -60,19 +60,20 @@ int remote_object_init(struct remote_object *object, const struct store_ops *ops
 void remote_close(struct store_object *object);
 
 /* Finds the size of an object in the response to a GET of its first byte. Returns whether the
- * response shows the size, and sets *bytes. For an empty object, *bytes becomes 0; the server
- * answers with status 416, or with 200 or 206 and no bytes. Some servers send the whole object
- * instead of the first byte. The exchange (a request and its response) then fails with
- * HTTP_TOO_LONG, but the headers still have the size. */
+ * response shows the size, and sets *bytes. The size is 0 if the server answers with status 416, or
+ * with 200 or 206 and no bytes. Some servers send the whole object instead of the first byte. The
+ * exchange (a request and its response) then fails with HTTP_TOO_LONG, but the headers still have
+ * the size. */
 bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
 
 /* Finds the size of an object, with up to three requests. The first request is a GET of the
  * object's first bytes. Some servers answer with a range without the size of the object ("bytes
- * 0-99/" and an asterisk). Then the request becomes a HEAD. If the response to the HEAD has no size
- * either, the request becomes a GET of the last byte.
+ * 0-99/" and an asterisk). In this case, the function changes the request to a HEAD. If the
+ * response to the HEAD has no size either, the function changes the request to a GET of the last
+ * byte.
  *
- * Each time that it changes the request, the function sets request->goes_on and returns false. It
- * must then be called for the next response. */
+ * After each change, the function sets request->goes_on and returns false. It must then be called
+ * for the next response. */
 bool remote_find_size(struct request *request, uint64_t *bytes);
 
 /* Parses the value of a header Content-Range, such as "bytes 0-99/1000". If the value has a '*' in

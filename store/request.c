@@ -73,8 +73,9 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Changes the region to which later attempts are sent. The region of a target (the server) changes
- * only once. If another request has already changed it, this function does not change it again. */
+/* Sends later attempts to another region. The region of a target (the server) changes only once. If
+ * it has already changed, the function only returns whether the last attempt still went to the old
+ * region. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;
@@ -198,10 +199,10 @@ static void request_finish(struct request *r, int code)
     r->done(r);
 }
 
-/* Returns the retry policy for this request. If the process has never got an answer from any
- * server, and no server can be reached, fewer attempts are made. In this case the address is
- * probably mistyped or there is no network, and the user should learn this soon. If a server has
- * answered before, it is probably restarting, so that waiting may help. */
+/* Returns the retry policy for this request. Fewer attempts are made if no server can be reached,
+ * and no server has ever answered this process. The address is then probably mistyped or there is
+ * no network, and the user should learn this soon. A server that has answered before is probably
+ * restarting, so that waiting may help. */
 static struct retry_policy policy_of(const struct request *r)
 {
     struct retry_policy policy = r->target->patience->retry;

@@ -25,8 +25,8 @@ struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
-    /* time limit in nanoseconds that replaces stall_ns in requests whose answer may take the
-     * server a long time */
+    /* time limit in nanoseconds that replaces stall_ns if the server may need minutes before it
+     * answers */
     uint64_t patient_ns;
     /* time limit in nanoseconds for a request with all its attempts; 0 means no limit. The limit
      * is extended by the time that the transfer of the request's bytes takes at the rate
@@ -66,8 +66,8 @@ struct target {
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
-    /* the target (server) in another region to which requests go instead; NULL until a response
-     * names another region; set by `move` */
+    /* the target (server) in another region, to which requests go instead; NULL if no response has
+     * named another region; set by `move` */
     const struct target *moved;         /* atomic */
     /* Sets `moved` to a target (server) in the region `region`. Returns false if this is not
      * possible. Called by `classify`, on the thread of the HTTP engine. `move` is NULL if requests

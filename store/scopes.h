@@ -9,15 +9,15 @@
 
 #define SCOPES_MOST 2           /* a data set and its plan */
 
-/* The settings of one library call, while they are in force. A struct of zero bytes has no
- * settings. A struct may be closed even if it was not opened. */
+/* The settings of one library call, while they are in force. A struct whose bytes are all zero has
+ * no settings. A struct may be closed even if it was not opened. */
 struct store_scopes {
     const struct store_ops *ops[SCOPES_MOST];
     struct store_scope *scopes[SCOPES_MOST];
     size_t count;
 };
 
-/* Makes the settings `texts` (sheaf_pack_options.s3) count for all requests for objects at or under
+/* Makes the settings `texts` (sheaf_pack_options.s3) apply to all requests for objects at or under
  * the URLs `first` and `second`. A URL may be NULL. Does nothing if `texts` is NULL or empty.
  * Returns SHEAF_ERR_ARGUMENT if a text is not a valid setting, or if neither URL is in a store with
  * settings. */

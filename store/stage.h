@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stages protect a directory DIR after one run (a process that writes a data set) has taken it over
- * from another. From then on, the earlier run can no longer change DIR. Even a system call that it
- * has already begun does no harm.
+ * from another run. From then on, the earlier run can no longer change DIR, even by a system call
+ * that it has already begun.
  *
  * A stage is a directory in DIR/.sheaf-partial. Its name is the number of a run. To give a file its
  * final name in DIR, the run first renames the temporary file into its stage, and then from the
@@ -24,8 +24,8 @@
 /* Makes the stage of a new run in `partial`, the directory .sheaf-partial. *stage becomes the path
  * of the stage, which the caller must free, or NULL if the store has no stages. */
 int stage_make(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Takes over a stage for the run `run`. (A stage is a directory through which a run publishes its
- * files.) Renames the stage of the run `from` and removes all files in it. If a third run has
+/* Takes over a stage for the run `run`. A stage is a directory through which a run publishes its
+ * files. Renames the stage of the run `from` and removes all files in it. If a third run has
  * already taken over the stage of `from`, takes over the stage of the third run instead. If
  * `partial` has no stage, makes a new stage. *stage becomes the path of the stage of `run`, or NULL
  * if the store has no stages. */
@@ -34,9 +34,9 @@ int stage_take(const char *partial, const char *from, const char *run, char **st
 /* Finds the stage (a directory) that another process of the run `run` has made. *stage becomes the
  * path of this stage, or NULL if the run has no stage. */
 int stage_find(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Removes stages from the directory `partial`. (A stage is a directory through which a run
- * publishes its files.) If `only` is not NULL, removes only the stage with this path. Otherwise
- * removes all stages except the stage `except`, or all stages if `except` is NULL. */
+/* Removes stages from the directory `partial`. A stage is a directory through which a run publishes
+ * its files. If `only` is not NULL, removes only the stage with this path. Otherwise removes all
+ * stages except the stage `except`, or all stages if `except` is NULL. */
 int stage_drop(const char *partial, const char *only, const char *except,
                struct sheaf_error *err);
 

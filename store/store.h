@@ -206,7 +206,7 @@ struct store_ops {
                          struct store_writer **writer, struct sheaf_error *err);
     int (*write)(struct store_writer *writer, const void *data, size_t size,
                  struct sheaf_error *err);
-    /* Implements store_end. NULL if a write holds no bytes back. */
+    /* Implements store_end. `end` is NULL if the writers of this store hold no bytes back. */
     int (*end)(struct store_writer *writer, struct sheaf_error *err);
     /* Makes the object durable, and gives it its name. An existing object of this name is replaced.
      * Frees the writer, even on failure. */
@@ -277,8 +277,10 @@ extern const struct store_ops *const store_of_test
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 
 /* The functions from here to store_read_bytes answer questions about a URL without a request to its
- * server. For an unknown scheme, the functions of type bool return false. store_is_local returns
- * whether the URL is a local file or directory. The function local_path then returns its path. */
+ * server. For an unknown scheme, the functions of type bool return false.
+ *
+ * store_is_local returns whether the URL is a local file or directory. If it is, local_path returns
+ * its path. */
 bool store_is_local(const char *url);
 /* Returns whether reads of this URL wait for a network. For such a URL, it is faster to start many
  * reads early. */
@@ -302,14 +304,13 @@ size_t store_read_bytes(const char *url);
  * store_open calls the pointer `open` in struct store_ops. A wait for the network ends early if the
  * interrupt flag of the thread is set (see store/interrupt.h). */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
-/* Opens an object without a request, because its size and stamp are known. The stamp is a number
- * that is different if the object was replaced. If the object has been replaced, reads return
- * SHEAF_ERR_CHANGED. If `stamp` is 0, any object of this size is accepted, and later reads must
- * find the object that the first read has found.
+/* Opens an object without a request, because its size and its stamp are known. A stamp is a number
+ * that is different if the object was replaced. If the object has another stamp, reads return
+ * SHEAF_ERR_CHANGED. If `stamp` is 0, any object of this size is accepted, but all reads must find
+ * the same object.
  *
- * If the size of a remote object is unknown, `bytes` may be UINT64_MAX. In this case, the first
- * read must be at offset 0. This read may ask for bytes beyond the end of the object, and later
- * reads must not. */
+ * `bytes` may be UINT64_MAX if the size of a remote object is unknown. The first read must then be
+ * at offset 0. Only this read may ask for bytes beyond the end of the object. */
 int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
                      struct store_object **object, struct sheaf_error *err);
 int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,

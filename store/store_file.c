@@ -71,9 +71,9 @@ static int store_file_add(struct listing *all, const char *name, const struct st
     return listing_add(all, &entry, err);
 }
 
-/* Sets *failed to errno, and sets the error for a failed system call. If `name` is "", the
- * directory `url` could not be listed. Otherwise the attributes of its entry `name` could not be
- * read. */
+/* Sets *failed to errno, and sets the error for a failed system call. If `name` is "", the call has
+ * tried to list the directory `url`. Otherwise it has tried to read the attributes of the entry
+ * `name`. */
 static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
     *failed = errno;

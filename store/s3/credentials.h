@@ -2,10 +2,11 @@
  *
  * AWS credentials. A set of credentials is an access key, its secret and a session token. A set
  * never changes and is reference-counted. So a request that uses an old set can continue after a
- * new set was fetched. A cache fetches a new set before the old set expires. The cache fetches sets
- * on a thread of its own. Getting a set from the cache never blocks: during a renewal, requests are
- * signed with the old set. If the old set has expired, a request is delayed until the renewal is
- * done. */
+ * new set was fetched.
+ *
+ * A cache fetches a new set on a thread of its own before the old set expires. Getting a set from
+ * the cache never blocks: during a renewal, requests are signed with the old set. If the old set
+ * has expired, a request is delayed until the new set has arrived. */
 #ifndef STORE_S3_CREDENTIALS_H
 #define STORE_S3_CREDENTIALS_H
 
@@ -54,8 +55,8 @@ struct credentials_source {
 
 struct credentials_cache;
 
-/* Opens a cache for the credentials that `source` returns. The cache owns the source, even after a
- * failure. */
+/* Opens a cache for the credentials that `source` returns. The cache takes over the source: it
+ * frees the source at the end, and also if opening fails. */
 int credentials_cache_open(struct credentials_cache **cache, struct credentials_source *source,
                            struct sheaf_error *err);
 /* Opens a cache that has a copy of the given set, and never fetches another set. */

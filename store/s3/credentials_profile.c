@@ -198,9 +198,9 @@ static int of_role_source(const struct credentials_context *c, const struct step
     return code;
 }
 
-/* Returns the session tags that are sent when the role of a profile is assumed. For the profile
- * that the user has chosen, these are the tags in the environment, or else the tags of the profile.
- * Any other profile is a source of its keys, and has only its own tags. */
+/* Returns the session tags that are sent when the role of a profile is assumed. These are the tags
+ * in the profile. For the profile that the user has chosen, tags in the environment take
+ * precedence. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
@@ -239,10 +239,9 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Returns the value of a setting of a profile. For the profile that the user has chosen, this is
- * the value in the environment if it is set there, otherwise the value in the profile. Any other
- * profile is used only because the chosen profile takes its keys from it (source_profile). For such
- * a profile, the environment is ignored. */
+/* Returns the value of a setting of a profile. In a chain of profiles, each profile takes its keys
+ * from the next one. For the first profile of the chain, the environment variable takes precedence
+ * over the profile. For any other profile, the variable is ignored. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
@@ -289,9 +288,10 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-/* Returns whether the role of a profile must be assumed to get the profile's credentials. As an
- * exception, the keys of the profile are used instead of its role if another profile names this
- * profile as the source of keys. */
+/* Returns whether the credentials of a profile are those of a role, which must be assumed with
+ * other keys. This is true if the profile names a role and no web identity. As an exception, if
+ * another profile takes its keys from this profile, the profile's own keys are used if it has
+ * any. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

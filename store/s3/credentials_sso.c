@@ -6,9 +6,8 @@
  *
  * In ~/.aws/config, a section [profile NAME] has the settings sso_session, sso_account_id and
  * sso_role_name. sso_session names a section [sso-session SESSION] with the settings sso_region and
- * sso_start_url. Instead of sso_session, a profile may itself have the settings sso_region and
- * sso_start_url. The name of the token's file is a hash of the session's name, or of the URL if
- * there is no session. */
+ * sso_start_url. A profile without sso_session has these two settings itself. The name of the
+ * token's file is a hash of the session's name. Without a session, it is a hash of the URL. */
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +41,8 @@ static const char *of_session(const struct profiles *p, const struct sso *s, con
 }
 
 /* Reads a setting of single sign-on from the profile or from its session (a section [sso-session]).
- * If both have the setting, the values must be equal. is_shared marks a setting that belongs to the
- * session: if the profile names a session, the session must have this setting. */
+ * If both have the setting, the values must be equal. If is_shared is true and the profile names a
+ * session, the session must have the setting. */
 static int credentials_sso_read_setting(const struct profiles *p, const struct sso *s,
                                         const char *key, bool is_shared, const char **value,
                                         struct sheaf_error *err)

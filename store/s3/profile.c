@@ -3,9 +3,10 @@
  * Reads AWS's shared configuration files. Unknown settings are ignored, as in all programs that
  * read these files.
  *
- * A line that is not a section, a setting or a comment is an error. It may be a damaged section
- * line, and the credentials after it would then belong to another section. A section or key that
- * occurs twice is also an error, because some programs use the first and others the last. */
+ * A line that is not a section, a setting or a comment is an error, because it may be a damaged
+ * section line. The credentials after it would then be taken for those of another section. A
+ * section or key that occurs twice is also an error, because some programs use the first and others
+ * the last. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>
@@ -88,10 +89,10 @@ static char *profile_unquote(char *name)
     return name + 1;
 }
 
-/* Writes to `section` the name under which Sheaf keeps the section. The section of the profile
- * "x" gets the name "profile x", whether the file writes it as "[profile x]" (config) or as
- * "[x]" (credentials). The section "[default]" gets the name "profile default". In config,
- * "[services x]" and "[sso-session x]" keep their text as their name. Every other section gets a
+/* Writes to `section` the name under which Sheaf keeps the section. The section of the profile "x"
+ * gets the name "profile x", whether the file writes it as "[profile x]" (config) or as "[x]"
+ * (credentials). The section "[default]" gets the name "profile default". In config, "[services x]"
+ * and "[sso-session x]" get the text between the brackets as their name. Every other section gets a
  * name that begins with '[', so that it cannot be mistaken for a profile. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
@@ -128,8 +129,7 @@ struct parse {
 };
 
 /* Returns whether the file that is being parsed already has the key `key` in the section `section`.
- * The search begins at entry number `first`. This is the first entry of the section if it is known,
- * otherwise 0. */
+ * The search begins at entry number `first`. */
 static bool is_there(const struct parse *p, size_t first, const char *section, const char *key)
 {
     for (size_t i = first; i < p->profiles->count; i++) {

@@ -7,9 +7,9 @@
  * credentials. If both have a setting, credentials takes precedence. A name with blanks is quoted,
  * as in [profile "two words"].
  *
- * After a line "s3 =", an indented line "addressing_style = path" is a nested setting. The
- * functions below call it "s3.addressing_style". Other kinds of sections, such as [services minio],
- * are found by their whole text, "services minio". Keys may be in upper or lower case. */
+ * After a line "s3 =", an indented line "addressing_style = path" is a nested setting. In the
+ * functions below, its key is "s3.addressing_style". Other kinds of sections, such as [services
+ * minio], are found by their whole text, "services minio". Keys may be in upper or lower case. */
 #ifndef STORE_S3_PROFILE_H
 #define STORE_S3_PROFILE_H
 

@@ -89,8 +89,8 @@ static bool copy_target(struct target *copy, const struct target *target)
     return copy->origin != NULL && copy->host != NULL && copy->prefix != NULL;
 }
 
-/* Makes a target (a server) sign its requests with the keys of a session. Requests to directory
- * buckets need such a session. `may_write` says whether the session may write. */
+/* Makes requests to a target (a server) be signed with the keys of a session. Directory buckets
+ * need such a session. `may_write` says whether the session may write. */
 static int use_session(struct target *t, const char *name, bool may_write, struct sheaf_error *err)
 {
     struct session_source *source = calloc(1, sizeof(*source));
@@ -495,11 +495,12 @@ static int head_by(enum http_method method, const struct s3_bucket *b, const cha
     return code;
 }
 
-/* Requests facts about an object (size, ETag, checksum) by HEAD. If the server refuses, sends a GET
- * of the first byte. The response to a HEAD has no text, but the response to the GET has a text
- * with the reason. If the server refuses only the method HEAD (405, 501), or if its response to the
- * HEAD has no size, the response to the GET has the facts. If a proxy demands a password (407), no
- * GET is sent, because the proxy would refuse it as well. */
+/* Requests facts about an object (size, ETag, checksum) by HEAD. If the server refuses the HEAD,
+ * sends a GET of the first byte, because only the response to a GET has a text with the reason.
+ *
+ * The response to the GET may also have the facts. This happens if the server refuses only the
+ * method HEAD (405, 501), or if its response to the HEAD has no size. If a proxy demands a password
+ * (407), no GET is sent, because the proxy would refuse it as well. */
 static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
                      struct sheaf_error *err)
 {
@@ -523,9 +524,8 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
     const struct target *before = target_now(&b->target);
     const int code = head_once(b, key, head, err);
 
-    /* Try again if the bucket was found in another region. This is necessary because some services
-     * name the region only in the text of the response to the GET, which is sent after the HEAD has
-     * failed. */
+    /* Try again if the bucket was found in another region. Some services name the region only in
+     * the text of the response to the GET, which is sent after the HEAD has failed. */
     return code != SHEAF_OK && target_now(&b->target) != before ? head_once(b, key, head, err)
                                                                 : code;
 }

@@ -5,12 +5,12 @@
  * configuration, the credentials, and all buckets that the process has used.
  *
  * A bucket whose name ends in --ZONE--x-s3 is a directory bucket (S3 Express One Zone). Its
- * requests are signed with the keys of a session, which is valid for five minutes and is renewed
- * like other temporary credentials. Read requests use a second session, which may only read. So a
- * program that only reads needs no permission to write.
+ * requests are signed with the temporary keys of a session, which is valid for five minutes and is
+ * renewed in time. Read requests use a session of their own, which may only read. So a program that
+ * only reads needs no permission to write.
  *
  * If the service says that a bucket is in another region, all further requests go to that region.
- * Google Cloud Storage answers the same requests (s3_google.h). */
+ * Google Cloud Storage understands the same requests (s3_google.h). */
 #ifndef STORE_S3_S3_H
 #define STORE_S3_S3_H
 
@@ -24,8 +24,8 @@
 #include "store/s3/s3_scope.h"
 #include "store/s3/sigv4.h"
 
-/* Says whether the server repeats the checksum of a request in its response. If it does not, it has
- * probably ignored the checksum, so the checksum proves nothing. */
+/* Says whether the server repeats the checksum of a request in its response. A server that does not
+ * repeat it has probably ignored it. Sending the checksum then proves nothing. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
 /* The abilities of a bucket's server (s3_abilities.c). */

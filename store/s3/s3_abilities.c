@@ -9,8 +9,8 @@
  * which no object has. The last two writes must fail. If one of them succeeds, the server ignores
  * conditions.
  *
- * A condition on an existing object can be stated only with the strong ETag of this object. So the
- * test also finds out whether responses to writes and to reads have strong ETags. */
+ * To replace an existing object on a condition, a writer needs the strong ETag of this object. So
+ * the test also finds out whether responses to writes and to reads have strong ETags. */
 #include <stdlib.h>
 #include <string.h>
 

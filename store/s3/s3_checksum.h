@@ -33,10 +33,11 @@ void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
                          uint64_t part_bytes);
 
-/* Computes a checksum of checksums, part by part, for stores that do not compute the checksum of
- * the whole object. The result covers the bytes of the parts' checksums, in the order of the parts.
- * `nested` is the result of the previous call, or 0 for the first part. In requests, the final
- * result is written as "TEXT-COUNT", where COUNT is the number of parts. */
+/* Adds a part to a checksum of checksums, which is for stores that do not compute the checksum of
+ * the whole object. The checksum of checksums covers the bytes of the parts' checksums, in the
+ * order of the parts. `part` is the checksum of the part. `nested` is the result for the parts
+ * before it, or 0 for the first part. In requests, the final result is written as "TEXT-COUNT",
+ * where COUNT is the number of parts. */
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
 
 #endif

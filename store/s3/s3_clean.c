@@ -6,9 +6,11 @@
  * Some stores (MinIO) list uploads only if the prefix is a whole key. So if the listing is empty, a
  * test upload shows whether this store can list the uploads of a directory.
  *
- * Some stores answer 404 instead of an empty listing, with the error NoSuchUpload (gofakes3,
- * rclone) or without a text. A store that cannot list uploads at all answers 400, 404, 405 or 501,
- * or with a success and an empty text. In that case, no uploads are aborted. */
+ * If there are no uploads, some stores answer 404 instead of an empty listing. This response has
+ * the error NoSuchUpload (gofakes3, rclone) or no text.
+ *
+ * A store that cannot list uploads at all answers 400, 404, 405 or 501, or sends a success with an
+ * empty text. No uploads are aborted in such a store. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,10 +187,10 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
 }
 
 /* Makes the test upload, and sets *listed to whether the store can list the uploads of a directory.
- * Afterwards aborts all uploads of the test's key. It does not abort the test upload by its id
- * alone, because the id is unknown if the response was lost, and because an earlier attempt to
- * abort it may have failed. If the server no longer answers, the uploads stay until the next run
- * removes them. */
+ * Afterwards aborts all uploads of the test's key. Aborting only the id of the test upload would
+ * not be enough: the id is unknown if the response was lost, and an earlier attempt to abort it may
+ * have failed. If the server no longer answers, the uploads stay until the next run removes
+ * them. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;

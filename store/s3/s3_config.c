@@ -106,9 +106,8 @@ static int parse_endpoint(const char *value, struct url *url, struct sheaf_error
                             : err_prefix(err, "endpoint %.*s: ", url_printable_size(value), value);
 }
 
-/* Returns whether S3 has separate hosts for FIPS in the regions of this partition. The regions of
- * the US government are an exception: without dual-stack, S3 has only one host there, which follows
- * FIPS. */
+/* Returns whether S3 has separate hosts for FIPS in the regions of this partition. In the regions
+ * of the US government, S3 without dual-stack has only one host, and this host follows FIPS. */
 static bool has_fips_host(const struct aws_partition *partition, bool dual_stack)
 {
     return dual_stack || strcmp(partition->name, "aws-us-gov") != 0;
@@ -206,9 +205,10 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Reads the flags that choose between host names. If the profile sets a flag both for all services
- * and for S3 alone, the flag for all services takes precedence. As an exception, dual-stack hosts
- * are used if either of the two flags use_dualstack_endpoint is true. */
+/* Reads the flags that choose between host names. The environment takes precedence over the
+ * profile. In the profile, s3_use_arn_region takes precedence over the nested setting
+ * s3.use_arn_region. Dual-stack hosts are used if use_dualstack_endpoint or the nested setting
+ * s3.use_dualstack_endpoint is true. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
     bool is_s3_dual = false;

@@ -58,9 +58,9 @@ void s3_config_free(struct s3_config *config);
 bool s3_config_is_amazon(const struct s3_config *config);
 
 /* Sets *url to the endpoint of another service of AWS. `service` and `host` are, for example, "sts"
- * and "sts", or "sso" and "portal.sso". The endpoint comes from the first of these that is set: a
- * variable such as AWS_ENDPOINT_URL_STS, the variable AWS_ENDPOINT_URL, or the endpoint in the
- * profile. Otherwise it is Amazon's host named `host` in the region. */
+ * and "sts", or "sso" and "portal.sso". The endpoint is the first of these that is set: a variable
+ * such as AWS_ENDPOINT_URL_STS, the variable AWS_ENDPOINT_URL, or the endpoint in the profile. If
+ * none of them is set, the endpoint is Amazon's host named `host` in the region. */
 int s3_config_service_url(const struct s3_config *config, const char *service, const char *host,
                           const char *region, struct url *url, struct sheaf_error *err);
 

@@ -105,11 +105,10 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* Returns whether the ETag of the response must be compared with the MD5 of the bytes. `crc` is the
- * checksum in the response, or NULL if it has none. A store that returns a checksum has checked the
- * bytes by this checksum, so the ETag is then compared only if the bucket requires MD5s. Without a
- * checksum in the response, the ETag is always compared. Also records whether the store returns
- * checksums. */
+/* Returns whether the ETag in the response must be compared with the MD5 of the bytes. `crc` is the
+ * checksum in the response, or NULL if the response has none. A store that returns a checksum has
+ * checked the bytes by it. The ETag is then compared only if the bucket requires MD5s. Also records
+ * whether the store returns checksums. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -122,10 +121,9 @@ static bool is_by_etag(struct s3_put *put, const char *crc)
     return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
-/* Prepares another attempt after this attempt has stored damaged bytes. If the write has a
- * condition on the object that it replaces, the next attempt must replace the damaged object. So
- * the condition becomes the strong ETag of the damaged object. If the response has no strong ETag,
- * *again becomes false. */
+/* Prepares another attempt after this attempt has stored damaged bytes. If the write is
+ * conditional, the next attempt must replace the damaged object. So the condition becomes the
+ * strong ETag of the damaged object. If the response has no strong ETag, *again becomes false. */
 static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     struct request *r = &put->request;
@@ -453,8 +451,9 @@ static enum proof check_crc(const struct s3_completion *u, const char *answered,
 }
 
 /* Requests the size, ETag, checksum and mark of the object, and checks them after the upload was
- * completed. The response to the request that completes the upload is not enough: it may be lost,
- * and some stores send an empty response. */
+ * completed. (The mark is a number that only this upload has stored in the object's metadata.) The
+ * response to the request that completes the upload is not enough: it may be lost, and some stores
+ * send an empty response. */
 static int s3_upload_check_object(const struct s3_completion *u, const char *what,
                                   enum proof *proof, struct store_seen *now,
                                   struct sheaf_error *err)

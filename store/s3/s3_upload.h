@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sends the requests of a multipart upload, and proves that the bytes have arrived unchanged. The
- * proof is the first of these that the store offers:
+ * proof is one of these, depending on the store:
  * - a checksum that the store checks and returns (s3_checksum.h);
  * - the ETags of the parts, if they are MD5s;
- * - the mark, a number that only this upload has stored in the metadata of the object. With
- *   encryption by KMS and without checksums, only the mark can be compared. The mark proves only
- *   that the object comes from this upload, and not that its bytes are unchanged. */
+ * - the mark, a number that only this upload has stored in the metadata of the object.
+ *
+ * The mark proves only that the object comes from this upload, and not that its bytes are
+ * unchanged. It is the only proof if the object is encrypted by KMS and the store has no
+ * checksums. */
 #ifndef STORE_S3_S3_UPLOAD_H
 #define STORE_S3_S3_UPLOAD_H
 
@@ -27,9 +29,8 @@ struct s3_proving {
     /* whether the header Content-MD5 is sent; any thread may set it after the store has required
      * the header */
     bool content_md5;
-    /* shared by all uploads to the bucket: whether the store returns checksums, which proves that
-     * it checks them. As long as it is unknown whether the store returns checksums, ETags are
-     * compared as well. */
+    /* whether the store returns checksums, which shows that it checks them; shared by all uploads
+     * to the bucket. As long as this is unknown, ETags are compared as well. */
     enum s3_repeats *repeats;
 };
 /* Returns the means by which it is proved that an upload of this object has arrived unchanged. The
@@ -69,10 +70,10 @@ int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
 /* Adds a condition to a request that writes or removes an object of `bucket`: the name must still
- * have the object `seen`. Otherwise the request fails with SHEAF_ERR_CHANGED. If the store has no
- * conditions, it may answer SHEAF_ERR_UNSUPPORTED, but some stores silently ignore the condition.
- * If `seen` is NULL, or is an object without a strong ETag, there is no condition. `bare` says
- * whether the ETag is sent without its quotes (see s3_wants_bare_etags). */
+ * have the object `seen`. Otherwise the request fails with SHEAF_ERR_CHANGED. In a store without
+ * conditions, the request may fail with SHEAF_ERR_UNSUPPORTED, but some stores silently ignore the
+ * condition. No condition is added if `seen` is NULL, or is an object without a strong ETag. `bare`
+ * says whether the ETag is sent without its quotes (see s3_wants_bare_etags). */
 int s3_require(struct request *request, const struct store_seen *seen, bool bare,
                struct sheaf_error *err);
 /* Returns whether the server of the bucket is known to compare the ETag of If-Match without its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lists all objects under a prefix, with several listings at the same time. A single listing of a
- * million keys would take minutes: a page has at most a thousand keys, and a page can be requested
+ * million keys would take minutes, because a page has at most a thousand keys and can be requested
  * only when the page before it has arrived.
  *
  * Prefixes are split at their slashes until there are at least LANES prefixes. For example,
@@ -193,9 +193,9 @@ static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sh
 }
 
 /* Continues the listing of one prefix after the entries of a page were handled. Requests the next
- * page, or ends the listing after the last page. There is an exception: if the prefix was to be
- * split, but has more than one page, ends the listing, and adds the prefix to the prefixes that are
- * listed without a split. If the function fails, the caller must end this listing. */
+ * page, or ends the listing after the last page. If the prefix was to be split, but has more than
+ * one page, it is listed without a split instead: this listing ends, and the prefix is added to the
+ * prefixes that must be listed. If the function fails, the caller must end this listing. */
 static int s3_walk_go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;

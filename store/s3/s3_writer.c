@@ -360,10 +360,10 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
-/* Returns whether a refused write must be repeated with the ETag in its other form, which all later
- * writes to the bucket then use as well. `was_bare` is the form that the server has refused. The
- * server radosgw compares the ETag of If-Match without quotes. So it refuses a write with quotes
- * although the object is still the one that was seen. */
+/* Returns whether a refused write must be repeated with the ETag in its other form, with or without
+ * quotes. All later writes to the bucket then use this form as well. `was_bare` says whether the
+ * refused ETag had no quotes. For example, the server radosgw compares ETags without quotes. So it
+ * refuses a write with quotes although the object has not changed. */
 static bool ask_in_other_form(const struct s3_writer *w, const struct store_seen *seen,
                               bool was_bare, int code)
 {

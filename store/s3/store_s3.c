@@ -160,14 +160,13 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     return code;
 }
 
-/* Removes an object if it is still the object that the caller has seen. Many servers without
- * conditional requests ignore the condition and remove any object. Therefore store.c compares the
- * object just before it calls this function. With these servers, only that comparison protects a
- * changed object.
+/* Removes an object if it is still the object that the caller has seen. Many servers ignore this
+ * condition and remove any object. Therefore over.c compares the object just before it calls this
+ * function. On such a server, only this comparison protects a changed object.
  *
  * If the response to an earlier attempt was lost, that attempt may have removed the object. Some
- * servers then answer the next attempt with 404. Others answer that the object is not the expected
- * one. So after this answer, the function checks whether there is still an object. */
+ * servers then answer the next attempt with 404. Others answer as if there were another object. So
+ * after such an answer, the function checks whether there is still an object. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
