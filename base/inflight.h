@@ -92,8 +92,8 @@ struct inflight_item *inflight_next(struct inflight *window);
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */
-/* Waits until the work of at least one item in the window is done, but at most 50 ms. Does not wait
- * if the work of an item was done since the last call for this window. */
+/* Waits until the work of at least one item in the window is done, but at most 50 ms. If the work
+ * of an item has ended since the previous call for this window, returns at once. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

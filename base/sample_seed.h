@@ -16,9 +16,9 @@
  * Otherwise both are 0. */
 uint64_t sample_seed_source(uint64_t samples, uint64_t before, uint32_t host, uint32_t hosts);
 
-/* Returns the seed of a sample. `seed` is the option of the reader. `source` is the result of
- * sample_seed_source, source_epoch the number of the pass through this source, and `number` the
- * number of the sample in this source. */
+/* Returns the seed of a sample. `seed` is the reader's option of this name, and `source` is the
+ * result of sample_seed_source. source_epoch is the number of the pass through this source, and
+ * `number` the number of the sample in this source. */
 uint64_t sample_seed(uint64_t seed, uint64_t source, uint64_t source_epoch, uint64_t number);
 
 #endif

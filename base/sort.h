@@ -6,10 +6,7 @@
  *
  * An entry has a number called its order, a key and a value. Entries are sorted by order. Entries
  * with equal orders are sorted by key in byte order. Entries with equal orders and keys stay in the
- * sequence in which they were added.
- *
- * The time per entry hardly depends on the number of entries: ten times the number of entries adds
- * about three comparisons per entry to the merge. */
+ * sequence in which they were added. */
 #ifndef BASE_SORT_H
 #define BASE_SORT_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pool of threads that runs jobs in the order in which they are submitted. The packer and the
- * reader each have one thread that plans their work. This planning thread submits jobs ahead of
- * time, and uses their results in an order of its own. For each result it waits until this
- * particular job is done, so the pool needs no queue of results. Submitting a job never blocks. The
- * planning thread limits the number of jobs and their memory. */
+ * A pool of threads that runs jobs in the order in which they are submitted. Submitting a job never
+ * blocks.
+ *
+ * The packer and the reader each have one thread that plans their work. This planning thread
+ * submits jobs ahead of time, and limits their number and their memory. It always waits for one
+ * particular job, so the pool needs no queue of results. */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
 

@@ -63,8 +63,8 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
 }
 
 /* Compares the MD5 of the file with the object's ETag. Sets *checked to true if they are equal. If
- * they differ and the store states that its ETags are MD5s, returns an error. If they differ and
- * the store does not state this, sets *checked to false, because the ETag may not be an MD5. */
+ * they differ, the result depends on the store. If the store states that its ETags are MD5s,
+ * returns an error. Otherwise sets *checked to false, because the ETag may not be an MD5. */
 static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
 {
     unsigned char found[EVP_MAX_MD_SIZE];

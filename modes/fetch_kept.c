@@ -4,9 +4,9 @@
  * that the next run can continue it. A partial file has the object's first bytes, without holes, up
  * to the last byte that was hashed.
  *
- * The name of the partial file contains the object's name and ETag. So a later run continues the
- * file only if the object has not changed. When the file is complete, its bytes are compared with
- * the hash in the manifest, or with the MD5 in the ETag, if one of the two is known. */
+ * The name of the partial file is made from the object's name and ETag. So a later run continues
+ * the file only if the object has not changed. When the file is complete, its bytes are compared
+ * with the hash in the manifest, or with the MD5 in the ETag, if one of the two is known. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -14,8 +14,8 @@
  * number is 1. `config` is the argument of sheaf_world_from_environment.
  *
  * If the environment states a world size, it must be the number of processes on this host, or this
- * number times the number of hosts. With any other world size, returns SHEAF_ERR_ARGUMENT, because
- * it is then unknown which processes run on this host. */
+ * number times the number of hosts. Otherwise it is unknown which processes run on this host, and
+ * the function returns SHEAF_ERR_ARGUMENT. */
 int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
                      const char **source, struct sheaf_error *err);
 

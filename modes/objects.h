@@ -4,7 +4,7 @@
  * functions handle whole objects and do not look for samples in them. As in SageMaker, a source is
  * a prefix, a manifest file that lists objects, or an augmented manifest.
  *
- * A UNIT is one object, or all objects that one line of an augmented manifest names. A unit is
+ * A unit is one object, or all objects that one line of an augmented manifest names. A unit is
  * shuffled as a whole, and is given to one host as a whole. */
 #ifndef MODES_OBJECTS_H
 #define MODES_OBJECTS_H
@@ -60,11 +60,12 @@ struct objects {
     struct arena arena;
 };
 
-/* Lists the objects of a source: a prefix (which may end within a name), a directory, a manifest,
- * an augmented manifest, or a single object. For an augmented manifest, `attributes`
- * ("source-ref,label") selects which attributes are taken from each line and in which order. If
- * `attributes` is NULL, only the attributes that name objects (NAME-ref) are taken from each line.
- * The caller must call objects_free in any case. */
+/* Lists the objects of a source: a prefix, a directory, a manifest, an augmented manifest, or a
+ * single object. A prefix may end within a name.
+ *
+ * For an augmented manifest, `attributes` ("source-ref,label") selects which attributes are taken
+ * from each line and in which order. If `attributes` is NULL, only the attributes that name objects
+ * (NAME-ref) are taken. The caller must call objects_free in any case. */
 int objects_list(const char *source, const char *attributes, struct watch *watch,
                  struct objects *objects, struct sheaf_error *err);
 /* Lists the files of a local directory, or one local file. Unlike objects_list, does not treat a

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the content of objects ahead, one object after another, and epoch after epoch. Many
- * requests run at the same time: one for each small object, and one for each range of a large
- * object.
+ * Reads the content of objects ahead, in the order in which they are needed, for any number of
+ * epochs. Many requests run at the same time: one for each small object, and one for each range of
+ * a large object.
  *
  * The bytes are returned in order, in pieces. A piece usually has the bytes of one request. After
  * the last piece of an epoch, an entry without data marks the end of the epoch. A piece is begun

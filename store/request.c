@@ -255,10 +255,9 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
-/* Returns whether the attempt may be repeated immediately. This is true if two conditions hold: the
- * attempt was ended because it was late compared with other reads from the server (its peers), and
- * the server has credit for an extra request (store/peers.h). Otherwise the attempt counts as
- * failed. */
+/* Returns whether the attempt may be repeated immediately, without counting as failed. It must have
+ * ended because it was late compared with other reads from the server (its peers). In addition, the
+ * server must have credit for an extra request (store/peers.h). */
 static bool is_asked_again(struct request *r)
 {
     if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))

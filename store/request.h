@@ -28,9 +28,8 @@ struct request_patience {
     /* time limit in nanoseconds that replaces stall_ns if the server may need minutes before it
      * answers */
     uint64_t patient_ns;
-    /* time limit in nanoseconds for a request with all its attempts; 0 means no limit. The limit
-     * is extended by the time that the transfer of the request's bytes takes at the rate
-     * REQUEST_RATE. */
+    /* time limit in nanoseconds for a request with all its attempts; 0 means no limit. The time
+     * that the request's bytes take at the rate REQUEST_RATE is added to the limit. */
     uint64_t limit_ns;
 };
 
@@ -146,9 +145,9 @@ int request_init(struct request *request, const struct target *target, enum http
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* Changes the region to which the next attempts of this request, and all later requests to its
- * target (the server), are sent. Returns false if this is not possible. Called by `classify` if a
- * response names the region. */
+/* Sends the next attempts of this request to another region, and also all later requests to its
+ * target (the server). Returns false if this is not possible. Called by `classify` if a response
+ * names the region. */
 bool request_follow(struct request *request, const char *region);
 
 /* Sets a header for all attempts of the request. `name` must be a static string in lower case. */

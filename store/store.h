@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores: local files, S3, web servers and others. Declares the functions that each store has,
- * and the functions that choose a store by a URL. A name is a local path if it has the scheme
- * file:// or no scheme at all.
+ * Stores: local files, S3, web servers and others. Declares the functions that each store has, and
+ * the functions that choose a store by a URL. A name is a local path if it has the scheme file://
+ * or no scheme at all.
  *
- * All functions are thread-safe. An object or a writer may be used by one thread at a time. As an
+ * All functions are thread-safe. Only one thread at a time may use an object or a writer. As an
  * exception, any number of threads may call store_read for one object. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -295,9 +295,8 @@ bool store_is_dangling(const char *url);
 bool store_names_one(const char *url);
 /* Returns the place of a URL in words for messages, such as "S3", "HTTP", "local disk" or "NFS". */
 const char *store_place(const char *url);
-/* If the URL is on a network file system such as NFS, returns the number of bytes that a read
- * should have at least to be efficient. Otherwise returns 0, because reads of any size are
- * efficient. */
+/* Returns the smallest efficient size of a read in bytes, if the URL is on a network file system
+ * such as NFS. Otherwise returns 0, because reads of any size are efficient. */
 size_t store_read_bytes(const char *url);
 
 /* store_open and the functions after it call the function of the URL's store. For example,

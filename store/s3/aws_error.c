@@ -177,9 +177,9 @@ static bool get_error(const struct request *r, struct s3_xml_error *e)
            s3_xml_error(text->data, text->size, e) == SHEAF_OK;
 }
 
-/* Classifies a response without an <Error>. AWS services send the header x-amz-request-id with
- * each response. If a response through a proxy lacks this header, it probably comes from the
- * proxy. A refusal by the proxy then becomes an error of the network, because the refusal says
+/* Classifies a response without an <Error>. AWS services send the header x-amz-request-id with each
+ * response. If a response through a proxy lacks this header, the response probably comes from the
+ * proxy. If such a response is a refusal, it becomes an error of the network, because it says
  * nothing about the object. */
 static int plain_error(struct request *r, bool *again, struct sheaf_error *err)
 {

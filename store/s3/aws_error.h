@@ -11,7 +11,8 @@
  * status 2xx whose text is not an <Error>. */
 int aws_classify(struct request *request, bool *again, struct sheaf_error *err);
 
-/* Copies the <Code> of the <Error> in a response to `code`; "" if the response has no <Error>. */
+/* Copies the <Code> of the <Error> in a response to `code`. If the response has no <Error>, `code`
+ * becomes "". */
 void aws_error_code(const struct request *request, char code[64]);
 
 #endif

@@ -174,8 +174,8 @@ static void *credentials_fetch(void *argument)
     return NULL;
 }
 
-/* Starts a thread that fetches a set of credentials, unless a fetch is running. The thread of the
- * previous fetch is joined before. This takes no time, because that thread has already done its
+/* Starts a thread that fetches a set of credentials, unless a fetch is running. First joins the
+ * thread of the previous fetch. This takes no time, because that thread has already done its
  * work. */
 static int begin_fetch_locked(struct credentials_cache *cache, struct sheaf_error *err)
 {

@@ -39,7 +39,7 @@ struct s3_config {
     bool fips, dual_stack, accelerate;
     bool is_regional;           /* s3.us-east-1.amazonaws.com there, not s3.amazonaws.com */
     bool is_global;             /* region "aws-global", or none and is_regional */
-    /* whether the ARN (full name) of an access point may be in another region than `region` */
+    /* whether the ARN (full name) of an access point may name another region than `region` */
     bool use_arn_region;
     bool no_endpoints;          /* ignore the configured endpoints */
     bool no_sessions;           /* for directory buckets: sign with the keys themselves */

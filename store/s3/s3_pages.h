@@ -18,7 +18,7 @@ struct s3_pages {
     uint64_t count;             /* pages so far */
     unsigned empty;             /* number of consecutive pages without an entry */
     /* key by which a repeated listing is recognised: the first key of page number `kept` (counted
-     * from 1); NULL if there is none */
+     * from 1); NULL as long as no key is kept */
     char *key;
     uint64_t kept;
 };

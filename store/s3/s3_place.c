@@ -106,7 +106,8 @@ static int check_partition(const struct place_search *s, struct sheaf_error *err
 /* ---- A place --------------------------------------------------------------------------------- */
 
 /* Sets the host of the bucket, and the path under which the bucket is found there. The host is
- * "LABEL.HOST", or `host` if `label` is empty. in_path is appended to the path of the endpoint. */
+ * "LABEL.HOST", or `host` if `label` is empty. The path is the path of the endpoint followed by
+ * in_path. */
 static int set_place(struct place_search *s, const char *label, const char *host,
                      const char *in_path, struct sheaf_error *err)
 {

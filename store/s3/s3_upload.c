@@ -525,9 +525,9 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
         code = s3_require(&r, seen, u->bare_etags, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
-    /* If the upload no longer exists, check the object. It exists if an earlier attempt has
-     * completed the upload and the response was lost (libcurl may repeat a request by itself). It
-     * does not exist if another process has aborted the upload. */
+    /* If the upload no longer exists, check the object. The object exists if an earlier attempt has
+     * completed the upload and the response was lost (libcurl may repeat a request by itself). The
+     * object does not exist if another process has aborted the upload. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = s3_upload_check_object(u, r.what, &proof, now, err);

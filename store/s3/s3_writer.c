@@ -61,7 +61,7 @@ struct s3_writer {
     struct part_slot slots[SLOTS];
     struct part_slot *filling;           /* NULL: take a free one */
     struct inflight window;         /* the slots whose parts were sent */
-    /* the first error of any part of the object; its code is 0 if there was none */
+    /* the first error of any part of the object; its code is 0 if no part has failed */
     struct sheaf_error error;
 };
 

@@ -17,8 +17,8 @@
 struct s3_xml_error {
     char code[64];
     char message[320];
-    /* the region of the bucket, if the request went to another region and the response names the
-     * region of the bucket */
+    /* the region of the bucket, if the response names it because the request went to another
+     * region */
     char region[64];
     char request_time[40], server_time[40];     /* of RequestTimeTooSkewed */
 };
