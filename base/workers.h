@@ -19,7 +19,8 @@ struct workers;
 /* A job of the pool. The caller has this struct as a member of a larger struct, which must stay
  * valid until the job is done. */
 struct job {
-    /* the work of the job; called once on a thread of the pool, unless the job is cancelled */
+    /* the work of the job; called once, unless the job is cancelled. It is called on a thread of
+     * the pool, or on a thread that waits for a job. */
     void (*run)(struct job *job);
     /* If set, `run` itself reports the end of the job to the thread that has submitted it. That
      * thread may then free the job before `run` returns. Therefore the pool does not touch the job

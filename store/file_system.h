@@ -26,7 +26,7 @@ enum file_system file_system_of_fd(int fd);
  * of the read's time. Returns 0 for a file on a local disk, where any size is good. */
 size_t file_system_read_bytes(const char *url);
 
-/* Returns the name for messages: "local", "FUSE", "Lustre" or "NFS". */
+/* Returns the name of a kind for messages: "local", "FUSE", "Lustre" or "NFS". */
 const char *file_system_name(enum file_system kind);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Settings that the user gave to a library call, such as the storage class for S3. The settings
- * count for all objects that the call writes, until the call ends. */
+ * apply to all objects that the call writes, until the call ends. */
 #ifndef STORE_SCOPES_H
 #define STORE_SCOPES_H
 

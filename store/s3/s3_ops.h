@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Declares functions of the S3 store that are implemented in several files. store/store.h says what
- * they must do. */
+ * these functions must do. */
 #ifndef STORE_S3_S3_OPS_H
 #define STORE_S3_S3_OPS_H
 

@@ -48,8 +48,8 @@ struct s3_xml_page {
     bool is_truncated;          /* there are more pages */
     char *token;                /* NextContinuationToken, or NULL; the caller frees it */
     char *key_marker, *id_marker;   /* for uploads: where the next page begins; or NULL */
-    /* key of the first entry on the page; NULL if the page has no entries, or before its entries
-     * are parsed */
+    /* key of the first entry on the page; NULL if the page has no entries, or if its entries were
+     * not parsed yet */
     char *first_key;
     int status;                 /* HTTP status of the response */
     char reason[64];            /* the code of its <Error>, or "" */
