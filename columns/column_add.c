@@ -7,9 +7,9 @@
  * dataset.keys of the base) gives the number of the sample. The values are sorted again, by this
  * number, and written. Both sorts use temporary files, so the memory does not grow with the source.
  *
- * The table of keys stores only a part of each hash, so two different keys can look equal. If a
- * stored part belongs to several samples or to several keys of the source, the keys of the samples
- * are read from the base and compared. */
+ * The table of keys stores only a part of each hash, so two different keys can look equal. If
+ * several samples, or several keys of the source, have the same stored part, the keys of these
+ * samples are read from the base and compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,18 +43,19 @@ struct add {
     char *directory;            /* directory for temporary files */
     struct sort *by_hash, *by_number;
     /* Numbers of samples. Values are added to the samples `first` to `end` - 1. Samples before
-     * `begin` already have a record in the column, so values for them are not used. `first` equals
-     * `begin`, unless only one part of a plan is written. In that case, `first` is the first sample
-     * of the part. */
+     * `begin` already have a record in the column, so values for them are not used.
+     *
+     * If a whole column is written, `first` equals `begin`. If several machines write the column
+     * (see sheaf_column_plan), `first` is the first sample of this machine's part. */
     uint64_t begin, first, end;
-    /* The writer of the column. When one part of a plan is written, this writer is opened first and
-     * is never NULL. When a whole column is written, the writer is NULL until all values are
+    /* The writer of the column. If several machines write the column, this writer is opened first
+     * and is never NULL. If a whole column is written, the writer is NULL until all values are
      * sorted. */
     struct sheaf_column_writer *writer;
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
-    uint64_t unknown_line;      /* line of the last value that was reported with such a key */
+    uint64_t unknown_line;      /* last reported line whose key the base does not have */
 };
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
@@ -174,10 +175,9 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
     return SHEAF_OK;
 }
 
-/* Counts a value whose key does not occur in the base data set. If the option `on_unknown` says
- * that such values are skipped, reports the value. If a line has several values, reports it only
- * once; its values follow each other, because they have the same key. Otherwise keeps the error for
- * the first such value in a->unknown. */
+/* Counts a value whose key does not occur in the base data set. If the option `on_unknown` is
+ * SHEAF_SKIP, reports the value. A line of the source with several values is reported only once. If
+ * the option has another value, stores the error for the first such value in a->unknown. */
 static void leave_unknown(struct add *a, const struct value *v)
 {
     struct sheaf_error why;
@@ -194,12 +194,12 @@ static void leave_unknown(struct add *a, const struct value *v)
     }
 }
 
-/* Finds the samples of the base data set that have the key of a value. Adds the value to the second
- * sort, which is by sample number, once for each of these samples.
+/* Adds a value to the second sort, which is by sample number. The value is added once for each
+ * sample of the base data set that has the value's key.
  *
- * `matches` has the samples whose keys have the same stored part of the hash. A single match is
- * used without a check. If there are several matches, their keys are read from the base and
- * compared. */
+ * `matches` are the samples that the table of keys gives for this key. The table stores only a part
+ * of each key's hash. So if there are several matches, their keys are read from the base and
+ * compared. A single match is not checked here. */
 static int place_value(struct add *a, const struct lookup *l, const struct found_value *f,
                        const struct key_match *matches, size_t count, struct sheaf_error *err)
 {
@@ -378,12 +378,12 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
 }
 
 /* Makes the fields of the sample `number` from the values in `all`. The values are sorted by
- * extension. Values with the same extension are in the order of the source. A second value with the
- * same extension is an error, or is skipped if the option `on_repeated` says so.
+ * extension, and values with the same extension are in the order of the source. A second value with
+ * the same extension is an error, or is skipped if the option `on_repeated` is SHEAF_SKIP.
  *
- * The values were assigned to the sample by a part of the hash of their key, so some of them may
- * have a wrong key. If not all values have the same key, the sample's own key is read from the
- * base, and values with another key are left out. */
+ * The table of keys stores only a part of each hash, so `all` may also have values for other keys.
+ * If the values have different keys, the key of the sample is read from the base, and values with
+ * another key are left out. */
 static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
                                   struct sheaf_error *err)
 {
@@ -566,8 +566,8 @@ static int column_add_check_values(const struct add *a, const char *expected,
 /* Reads the values from the source, sorts them by sample number, and writes them as a column of the
  * data set `dataset`.
  *
- * When one part of a plan is written, `dataset` is NULL, because the writer is already open.
- * `expected` is then the hash that the values had when the plan was made. When a whole column is
+ * If only one part of a planned column is written, the writer is already open, and `dataset` is
+ * NULL. `expected` is the hash that the values had when the plan was made. If a whole column is
  * written, `expected` is NULL. */
 static int add_values(struct add *a, const char *dataset, const char *expected,
                       struct sheaf_column_result *result, struct sheaf_error *err)

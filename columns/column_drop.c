@@ -5,17 +5,16 @@
  *
  * To remove a layer, the drop first claims the layer: it writes a file that names the only run that
  * may change the layer. A run that is still writing the layer finds the new claim and stops. The
- * drop then removes the manifest of the layer, and after it the other files.
+ * drop then removes the manifest of the layer, and after it the other files. The manifest of the
+ * first layer is removed before all other files, so that readers see either the whole column or no
+ * column. Files whose names do not belong to a column stay.
  *
- * The manifest of the first layer is removed before all other files, so that readers see either the
- * whole column or no column. A file is removed only if its name is a name that a file of a column
- * can have.
+ * In a store such as S3, another run may check its claim just before the drop, and publish its
+ * manifest after the drop. To prevent this, the drop replaces the manifest by a short file, the
+ * stand-in. The other run publishes its manifest only if the file has not changed since this run
+ * looked at it. So the stand-in makes the other run fail.
  *
- * In a store such as S3, another run could check its claim just before the drop, and publish its
- * manifest after the drop, although the shards are gone. To prevent this, the drop replaces the
- * manifest by a short file that stays, the stand-in. The other run publishes its manifest only if
- * the file has not changed since that run looked at it. So the stand-in makes the other run fail. A
- * local disk needs no stand-in, because the drop takes over the directory through which the other
+ * A local disk needs no stand-in, because the drop takes over the directory through which the other
  * run publishes files (store/stage.h). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,8 +164,8 @@ static int find_anything(struct dropped_layer *l)
 }
 
 /* Takes the claim of the layer (a data set of the column). The claim is a file that names the only
- * run of a program that may write the layer. If another run is writing the layer, it loses the
- * claim and stops. */
+ * run that may write the layer. If another run is writing the layer, this run loses the claim and
+ * stops. */
 static int column_drop_claim(struct dropped_layer *l)
 {
     struct journal *j = &l->journal;
@@ -234,8 +233,8 @@ static void close_layer(struct dropped_layer *l)
 }
 
 /* Removes the temporary directory (stage) in which a killed run was writing the layer, a data set
- * of the column. The run was killed before it had a claim, the file that names the only run that
- * may write a layer. */
+ * of the column. Such a run has left no claim (the file that names the only run that may write a
+ * layer), because it was killed before it had a claim. */
 static int remove_stage(const struct dropped_layer *l)
 {
     char *partial = store_join(l->directory, STORE_PARTIAL);
@@ -319,9 +318,9 @@ static int drop_layer(struct drop *d, size_t layer)
     return code;
 }
 
-/* Removes all layers (data sets) of the column. The claim of the first layer is removed last,
- * because this file prevents other runs from writing the column. Without it, another run could add
- * the column again while files of old layers still exist. */
+/* Removes all layers (data sets) of the column. The claim of the first layer is a file that
+ * prevents other runs from writing the column. This file is removed last. Otherwise another run
+ * could add the column again while files of old layers still exist. */
 static int drop_layers(struct drop *d)
 {
     struct dropped_layer first;

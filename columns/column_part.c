@@ -6,8 +6,7 @@
  * column.
  *
  * The journal is a list with an entry for each finished shard. Each entry states how many records
- * of the shard have no value, and sheaf_commit adds up these numbers. (A packing run has a hash of
- * source files at this place in the entry.) */
+ * of the shard have no value, and sheaf_commit adds up these numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,9 +99,8 @@ int column_part_appended(struct sheaf_column_writer *w, struct sheaf_error *err)
 
     if (w->next != p->next_number)
         return SHEAF_OK;
-    /* Each shard is stored as soon as its last sample was appended. If several shards were stored
-     * together, a crash could destroy much work, because the program that makes the values may be
-     * slow. */
+    /* Each shard is stored as soon as its last sample was appended. The program that makes the
+     * values may be slow, so a crash should destroy the work on one shard at most. */
     code = column_packed(w, w->values.source == NULL ? packer_finish_shard(w->packer, missing)
                                                      : sheaf_packer_cut_at(w->packer, missing),
                                                      err);

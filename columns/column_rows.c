@@ -24,7 +24,7 @@ struct column_rows {
     struct sheaf_progress progress;
     struct list_parser parser;
     struct lines lines;
-    /* copy of the current line of the source, or of strings that were taken from this line */
+    /* copy of the current line of the source, or of texts in this line */
     struct buf text;
     /* The names in the header line of the source, if the source is a table (such as CSV). Each name
      * is ended by a NUL. */

@@ -13,8 +13,8 @@
 #include "base/watch.h"
 #include "sheaf.h"
 
-/* A value of a column: one field of one sample. Its pointers are valid only until the column_row_fn
- * to which it is passed returns. */
+/* A value of a column: one field of one sample. Its pointers are valid only while the caller's
+ * function `each` (column_row_fn) runs. */
 struct column_row {
     const char *key, *extension;
     /* the value; if is_file is set, the URL of the file that contains the value, ended by a NUL */

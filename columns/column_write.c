@@ -18,9 +18,9 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* Smallest size of a shard of the column: this number of bytes or this number of records. The
- * writer ends a large enough shard after the last record for a shard of the base data set. With
- * such sizes, a small column consists of few objects, and the index of a shard stays small. */
+/* A shard of the column has at least this number of bytes or at least this number of records. It
+ * ends after the last record for a shard of the base data set. With such sizes, a small column
+ * consists of few objects, and the index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
 /* The journal is a list with an entry for each finished shard of the column. An entry contains a
@@ -150,8 +150,8 @@ int column_write_begins(const struct sheaf_dataset *base, const char *name,
     if (is_there && !o->only_missing && !o->resume)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: has a column %s, and a column never changes: "
                        "choose another name", base->url, name);
-    /* The column exists. With the option `resume`, this is allowed if an earlier call of the same
-     * run has written it. The packer checks this when it opens layer 1 (the column's first data
+    /* The column exists already. With the option `resume`, the run may continue if it has written
+     * this column itself. The packer checks this when it opens layer 1 (the column's first data
      * set), and refuses a column of another run. */
     if (is_there && !o->only_missing) {
         *first = 0;

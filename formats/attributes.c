@@ -244,8 +244,9 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     int code;
 
     sample_begin(scratch);
-    /* Reserves all memory for joined parts of records and for names of fields now. The buffer must
-     * not move later, because the sample will point into it. */
+    /* Reserves all memory that scratch->joined needs: for records whose parts must be joined, and
+     * for names of fields. The buffer must not move later, because the sample will point into
+     * it. */
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {

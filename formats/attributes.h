@@ -10,10 +10,11 @@
  * - "label" or "labels" states the label. If neither exists, "class" or "class_name" states it.
  * - Any other attribute NAME becomes a field NAME with the value unchanged.
  *
- * The label is a number, an array of numbers, or a text. If it is a number, the text in "class" or
- * "class_name" is only the name of its class, and becomes no field. If the label itself is a text,
- * the text is the name of the class and also becomes a field. The names "label", "class" and so on
- * may be in upper or lower case; see column_names.h. */
+ * The label is a number, an array of numbers, or a text. If the label is a text, it is the name of
+ * the class, and also becomes a field. If the label is a number, the text in "class" or
+ * "class_name" is the name of its class, and does not become a field.
+ *
+ * The names "label", "class" and so on may be in upper or lower case; see column_names.h. */
 #ifndef FORMATS_ATTRIBUTES_H
 #define FORMATS_ATTRIBUTES_H
 

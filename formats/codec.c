@@ -92,9 +92,12 @@ static bool is_zlib(const uint8_t *data, size_t size)
 }
 
 /* Returns whether the data looks like a bare LZMA stream, which has no magic number. Checks the 13
- * bytes of the header. The first byte is the same for all presets of compressors. The dictionary
- * size is 2^n or 3 * 2^n bytes. The raw size must be unknown or less than a terabyte. The byte
- * after the header is the first byte of the range coder and is 0. */
+ * bytes of the header and the next byte:
+ *
+ * - The first byte is 0x5d, which compressors write with every preset.
+ * - The dictionary size is 2^n or 3 * 2^n bytes and at least 4096, or the largest u32.
+ * - The raw size is unknown, or less than a terabyte.
+ * - The byte after the header, the first byte of the range coder, is 0. */
 static bool is_lzma(const uint8_t *data, size_t size)
 {
     uint64_t dictionary, raw;

@@ -73,9 +73,9 @@ struct codec_ops {
      * `single` is true if the block is a piece of a gzip member or LZ4 frame. It is false if the
      * block is a whole gzip member or LZ4 frame, as in shards of older releases.
      *
-     * The checksums of whole gzip members and of zstd frames are verified. A piece of a gzip member
-     * has no checksum. The checksums of LZ4 blocks are not verified here. In all cases, the reader
-     * verifies the CRC of each sample later. */
+     * Verifies the checksums of whole gzip members and of zstd frames, but not the checksums of LZ4
+     * blocks. A piece of a gzip member has no checksum. In all cases, the reader verifies the CRC
+     * of each sample later. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
@@ -143,15 +143,15 @@ void codec_total_free(struct codec_total *total);
  * with this struct. codec_stream_open() sets the fields. */
 struct codec_stream {
     const struct codec_ops *ops;
-    /* true if the codec need not verify its own checksums. A reader sets this for a shard that our
-     * packer wrote, because it later verifies the CRC of each sample, which is faster. It must do
-     * so after codec_stream_open(). */
+    /* true if the codec need not verify its own checksums. A reader sets this, after
+     * codec_stream_open(), for a shard that our packer wrote. The reader later verifies the CRC of
+     * each sample instead, which is faster. */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* The bytes of the last push (call of codec_stream_push) up to the end of the last complete
-     * gzip member or frame: whole_taken is the number of input bytes, and whole_given of output
-     * bytes. If the push found damage, only the first whole_given bytes of its output are certainly
-     * correct. */
+    /* whole_taken is the number of input bytes of the last push (call of codec_stream_push) up to
+     * the end of the last complete gzip member or frame. whole_given is the number of output bytes
+     * up to the same end. If the push found damage, only the first whole_given bytes of its output
+     * are certainly correct. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */

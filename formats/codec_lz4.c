@@ -113,7 +113,8 @@ struct lz4_run {
 };
 
 /* Calls liblz4 until the frame ends, an error occurs, the input is used up, or the output is full.
- * Returns 0 at the end of the frame, otherwise liblz4's hint or error. */
+ * Returns 0 at the end of the frame. Otherwise returns liblz4's last result: an error, or the
+ * number of bytes that it expects next. */
 static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t *options)
 {
     size_t result, taken, given;
@@ -133,9 +134,8 @@ static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t
 }
 
 /* Decompresses the `size` bytes at `data`, which are a part of an LZ4 frame. The frame's own
- * checksums (XXH32) are not verified, because that would take longer than decompression. The reader
- * later checks the CRC of each sample. This covers the decompressed bytes, and takes a tenth of the
- * time. */
+ * checksums (XXH32) are not verified, because this would take longer than the decompression.
+ * Instead, the reader later checks the CRC of each sample, which takes a tenth of the time. */
 static size_t run_part(struct lz4_run *run, const void *data, size_t size)
 {
     const LZ4F_decompressOptions_t options = { .stableDst = 1, .skipChecksums = 1 };

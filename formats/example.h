@@ -17,8 +17,8 @@
 
 #include "formats/format.h"
 
-/* largest number of features (key, size of the image, ...) that the encoder adds to the features of
- * a sample's fields */
+/* largest number of features that the encoder adds on its own (key, size of the image, ...), in
+ * addition to one feature for each field of a sample */
 #define OWN_FEATURES 8
 
 /* Appends the tf.train.Example of a sample to `out`, with its features in byte order of their
@@ -40,8 +40,8 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
 const char *example_image_format(const char *suffix, size_t size);
 
 /* Returns the file suffix for an image in an Example without a file name. `format` is the value of
- * the feature image/format. If `format` is NULL, the image's content decides. The result may be
- * static or point into `name`. */
+ * the feature image/format. If `format` is NULL or cannot be a suffix, the image's content decides.
+ * The result is static or in the buffer `name`. */
 const char *example_image_suffix(const struct text *format, const void *data, size_t size,
                                  char name[16]);
 

@@ -346,10 +346,11 @@ const char *example_image_format(const char *suffix, size_t size)
     return NULL;
 }
 
-/* If the features image/format, image/height and image/width only repeat facts that the image
- * itself shows, takes them out, so that they do not become fields. If the image is not a JPEG and
- * the Example has a height or width, all three stay. The reason is that our encoder writes no size
- * for such an image, so the size would be lost. */
+/* Takes out the features image/format, image/height and image/width if they only repeat facts that
+ * the image itself shows. They then do not become fields.
+ *
+ * All three features stay if the image is not a JPEG and the Example has a height or width. Our
+ * encoder writes no size for such an image, so the size would be lost. */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];

@@ -6,8 +6,8 @@
  *
  * If the sample was read from an Example, the decoder may have kept the Example's features. A kept
  * feature is written exactly as it was read, if it still fits the sample. Otherwise a new value is
- * written. For example, the old image/filename does not fit if the image was replaced. The purpose
- * is that decoding the result gives the same sample. */
+ * written: for example, a new image/filename if the image was replaced. So decoding the result
+ * gives the same sample. */
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -56,11 +56,11 @@ struct features {
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
-    /* true if the decoder would use the features image/height and image/width as the size of the
-     * image instead of making fields of them. A field of the sample then must not be written under
+    /* true if the decoder will take the features image/height and image/width as the size of the
+     * image, and will make no fields of them. A field of the sample must then not be written under
      * these two names, because it would get lost. */
     bool takes_sizes;
-    /* true if the decoder would not make a field of the feature image/format. A field of the sample
+    /* true if the decoder will make no field of the feature image/format. A field of the sample
      * must then not be written under this name, because it would get lost. */
     bool takes_format;
 };
@@ -184,9 +184,9 @@ static bool example_encode_is_own(const struct kept_feature *f, const char *name
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* A kept feature is a feature of the Example that was read. Returns the kept feature from which a
- * field was made, if the field still has the data that it got from the decoder. Returns NULL
- * otherwise. */
+/* A kept feature is a feature of the Example that was read. Returns the kept feature from which
+ * `field` was made. Returns NULL if there is no such feature, or if the data of the field was
+ * replaced since. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -317,11 +317,10 @@ static bool is_jpeg(const struct sheaf_field *image)
 /* Returns whether the sample has a field that was read from the feature image/format, and that
  * would get lost if it were written as image/format again.
  *
- * The decoder makes no field of image/format if the value is the usual one for the image, such as
- * "PNG" for a PNG. The feature becomes a field nevertheless if the image is not a JPEG and the
- * Example has image/height or image/width. So a field with the usual value gets lost if the sample
- * has neither of these two as fields. JPEGs are not examined, because their usual value never
- * becomes a field. */
+ * The decoder makes a field of image/format in two cases. In the first case, the value is not the
+ * usual one for the image, such as "PNG" for a PNG. In the second case, the image is not a JPEG,
+ * and the Example has image/height or image/width. So a field with the usual value gets lost if the
+ * sample has no such field any more. */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -341,8 +340,9 @@ static bool names_itself(const struct example_source *s)
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
     const char *usual = format_of_image(image);
-    /* If the decoder took image/format out, the feature had the usual text for the image's suffix,
-     * because the decoder makes a field of any other text. */
+    /* The value that image/format will have. If the decoder took image/format out, the feature had
+     * the usual value for the image's suffix, because the decoder makes a field of any other
+     * value. */
     struct text text = { usual, usual == NULL ? 0 : strlen(usual) };
     const bool is_taken = taken_out(s, "image/format") != NULL;
     const bool is_text = is_taken || (format != NULL && format->is_value && !loses_format(s));
@@ -376,9 +376,9 @@ static void add_own_image(struct features *all, const struct example_source *s)
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    /* Adds the size of a JPEG if the sample has a field called image/height or image/width.
-     * Otherwise the decoder would use this field as the size of the image. If the decoder took
-     * image/height out of the Example, the loop above has already added the size. */
+    /* If the sample has a field called image/height or image/width, the decoder would use this
+     * field as the size of a JPEG. So the true size is added, unless the loop over `derived` has
+     * already added it. */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);
@@ -438,9 +438,9 @@ static bool example_encode_has_name(const struct features *all, struct text name
     return false;
 }
 
-/* A kept feature is a feature of the Example that was read. Returns whether its own name cannot be
- * used again. This is so if another feature has this name already, or if the decoder would make no
- * field of a feature with this name. */
+/* A kept feature is a feature of the Example that was read. Returns true if the name of `f` cannot
+ * be used again. Either another feature already has this name, or the decoder would make no field
+ * of a feature with this name. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)

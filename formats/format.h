@@ -66,8 +66,8 @@ struct format_scan {
      * Empty if there was no such member. */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* tar: set after damage. The next frame may then be the rest of a damaged sample. So its key is
-     * not compared with earlier keys, because it would be reported as repeated. */
+    /* tar: set after damage. The next frame may then be the rest of a damaged sample, and have the
+     * same key as the beginning of this sample. So its key is not compared with earlier keys. */
     bool skips_key;
 };
 
@@ -97,12 +97,13 @@ struct decode_context {
     const char *const *classes;     /* names of the labels from label_base on, or NULL */
     size_t class_count;
     int label_base;
-    /* true if our packer wrote the data set; its records are then as encode() makes them. For
-     * example, a tar member KEY.cls that encode() made from the labels does not become a field. */
+    /* true if our packer wrote the data set. All records then have the form that encode() writes.
+     * For example, a tar member KEY.cls that encode() made from the labels does not become a
+     * field. */
     bool ours;
-    /* WebDataset: our packer marks a tar member KEY.cls that it made from labels (TAR_LABEL_GROUP).
-     * If cls_is_label is true, such a member gives the labels and does not become a field, even if
-     * `ours` is false. */
+    /* WebDataset: our packer gives the mark TAR_LABEL_GROUP to a tar member KEY.cls that it made
+     * from labels. If cls_is_label is true, such a member gives the labels and does not become a
+     * field, even if `ours` is false. */
     bool cls_is_label;
 };
 
@@ -115,11 +116,11 @@ struct kept_feature {
     size_t size;
     bool is_value;              /* whether it is a single value of bytes */
     /* The suffix of the field that the decoder made of the feature, or NULL if the decoder made no
-     * field. The field has the same pointer (address) as its suffix. So the field of a feature is
-     * found by comparing pointers instead of texts. */
+     * field. The field's own suffix is the same pointer. So the feature of a field is found by
+     * comparing pointers instead of texts. */
     const char *suffix;
-    /* data pointer of the field when it was decoded. If the field has another pointer when its
-     * sample is encoded, its data was replaced, and the kept feature is not written. */
+    /* The pointer to the field's data when the field was decoded. If the field has another pointer
+     * when the sample is encoded, its data was replaced, and the kept feature is not written. */
     const void *content;
     size_t content_size;
     /* true if the field was renamed since it was decoded; the feature is then written with the new

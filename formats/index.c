@@ -7,9 +7,8 @@
  * XXH3-64 hash of all these bytes, which finds accidental damage. Every count and sum is checked as
  * well, because somebody may have crafted a section to do harm.
  *
- * The parser reads each part of the section once, and stores the result in a single allocation. The
- * size of the allocation follows from the section's counts. Before that, the counts are compared
- * with the section's size. */
+ * The parser first compares the section's counts with its size. It then allocates the memory for
+ * the whole result at once, and reads each part of the section once. */
 #include "formats/index.h"
 
 #include <stdio.h>
@@ -557,10 +556,10 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the list of pieces. A tar has pieces if the members of a sample are not adjacent in it. A
- * piece is a range of the tar's bytes. A reader that reads the pieces in the listed order gets the
- * members of each sample next to each other. When a piece is read later, the reader checks whether
- * it lies inside the shard. */
+/* Parses the list of pieces. A piece is a range of a tar's bytes. A tar has pieces if the members
+ * of a sample are not adjacent in it. A reader that reads the pieces in the listed order gets the
+ * members of each sample next to each other. Whether a piece lies inside the shard is checked when
+ * the piece is read. */
 static int parse_pieces(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;

@@ -98,10 +98,10 @@ struct key_range key_table_records(const struct key_table *t, uint64_t bucket)
            : (struct key_range){ record_offset(t, bucket - 1), (size_t)2 * RECORD_BYTES };
 }
 
-/* A record of dataset.keys describes one bucket (a range of entries). Returns the checksum of a
- * record: the lower 32 bits of a hash over the data set's fingerprint, the bucket's number and the
- * rest of the record. The hash includes the fingerprint, so that a record from another data set's
- * table does not match. */
+/* Returns the checksum of a record of dataset.keys. A record describes one bucket (a range of
+ * entries). The checksum is the lower 32 bits of a hash over the data set's fingerprint, the
+ * bucket's number and the rest of the record. Because of the fingerprint, a record from the table
+ * of another data set does not match. */
 static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uint8_t *record)
 {
     uint8_t text[32 + 8 + 12];

@@ -41,10 +41,10 @@ struct key_table {
     uint64_t bytes;             /* of the file */
 };
 
-/* Fills `table`, from which the positions of all entries and records in dataset.keys follow.
- * `samples` is the number of samples now. `keyed` is the number of samples when the table was first
- * made; edits may have removed some of them since. Returns SHEAF_ERR_LIMIT if there are more
- * samples than a table can have. */
+/* Fills `table` with the values from which the positions in dataset.keys follow. `samples` is the
+ * number of samples now. `keyed` is the number of samples when the table was first made; edits may
+ * have removed some of them since. Returns SHEAF_ERR_LIMIT if there are more samples than a table
+ * can have. */
 int key_table_make(struct key_table *table, const char *fingerprint, uint64_t samples,
                    uint64_t keyed, struct sheaf_error *err);
 

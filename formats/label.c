@@ -91,9 +91,8 @@ static bool parse_small(const char *text, size_t size, double *label)
     return true;
 }
 
-/* Returns whether the integer in `text` equals `value`, the nearest 32-bit float. The integer is
- * beyond 2^53. If the two differ, the text is refused as a label, because rounding would make it
- * another label. */
+/* An integer beyond 2^53 is accepted as a label only if a 32-bit float represents it exactly.
+ * Returns whether this is true for the integer in `text`. `value` is the nearest 32-bit float. */
 static bool is_float(const char *text, float value)
 {
     const bool negative = *text == '-';

@@ -113,7 +113,7 @@ static json_t *tree_of_shard(const void *shards, size_t i, json_error_t *error)
 }
 
 /* Adds the members that only some manifests have. "class_samples" and "fields" are added if the
- * counts are known; they are not known if an older release packed samples. "repeated_keys" is added
+ * counts are known; older releases did not count when they packed samples. "repeated_keys" is added
  * if it is not 0, and "joined" if it is true. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {

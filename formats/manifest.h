@@ -45,8 +45,8 @@ bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
 /* Returns whether a text is the stand-in for the manifest of a dropped column. If so, copies to
  * `date` the time at which the column was dropped. */
 bool manifest_is_dropped(const char *text, size_t size, char date[MANIFEST_DATE_BYTES]);
-/* Returns whether readers may use a directory while a run works in it. `text` is the content of the
- * run's claim, which is a file that the run puts there. Returns true if the run only appends
+/* A run puts a file into the directory in which it works, the claim. `text` is the content of a
+ * claim. Returns whether readers may use the directory meanwhile. They may if the run only appends
  * samples or makes an index, because such a run does not change the existing samples. */
 bool manifest_claim_keeps(const char *text, size_t size);
 #define MANIFEST_CLAIM_LIMIT ((size_t)64 << 10)     /* bytes of a claim */
@@ -93,9 +93,9 @@ struct manifest_images {
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,
                     struct sheaf_error *err);
 /* Adds up a count over the packing and all appends of a data set. The manifest stores such counts
- * with the options of the packing and of each append. For example, "skipped" is the number of files
- * (in a conversion, of samples) that were left out, and "left_out_values" is the number of values
- * in lists that could not become fields. */
+ * with the options of the packing and of each append. For example, "left_out_values" is the number
+ * of values in lists that could not become fields. "skipped" is the number of files that were left
+ * out; after a conversion, it is the number of samples that were left out. */
 int manifest_sum(const struct manifest *manifest, const char *name, uint64_t *sum,
                  struct sheaf_error *err);
 /* Completes the options of a new data set that consists of samples of the data sets `sources`.

@@ -43,8 +43,8 @@ bool manifest_edited_from(const struct manifest *m, const char *fingerprint, siz
  * samples that the part has now. */
 uint64_t manifest_edit_keyed(const struct manifest *m, size_t part, uint64_t samples);
 /* The first packing made part 0 of the data set, and each append another part. Returns the
- * fingerprint that the table of keys of a part must contain: the fingerprint that the data set had
- * when this table was written. That was after the packing or append that made the part, or after a
+ * fingerprint that the table of keys of a part must contain. It is the fingerprint that the data
+ * set had when this table was written: after the packing or append that made the part, or after a
  * later edit. */
 const char *manifest_edit_fingerprint(const struct manifest *m, size_t part);
 

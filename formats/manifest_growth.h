@@ -21,12 +21,12 @@ int manifest_growth_read(const json_t *array, struct manifest *m, struct sheaf_e
 void manifest_growth_clear(struct manifest *m);
 
 /* Exchanges the options of the first packing and the options of append number `part` (1, 2, ...).
- * Afterwards the functions that read options of the manifest return those of the append. */
+ * Afterwards the functions that read options of the manifest return the options of the append. */
 void manifest_take_growth_options(struct manifest *m, size_t part);
 
-/* Changes the manifest to its state before the last append, except m->class_samples: the manifest
- * does not have the earlier numbers of these samples. Returns false, without a change, if the last
- * change of the data set was not an append. */
+/* Changes the manifest to its state before the last append. m->class_samples does not change,
+ * because the manifest does not state the earlier counts. Returns false, without a change, if the
+ * last change of the data set was not an append. */
 bool manifest_undo_growth(struct manifest *m);
 
 /* Returns the first shard of part number `part` of the data set. The first packing made part 0, and

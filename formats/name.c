@@ -71,8 +71,8 @@ bool name_lower(char *name)
 }
 
 /* Returns whether the `size` bytes (at most eight) are all printable ASCII. A byte v is not
- * printable ASCII if the top bit of v, of v + 1 or of v - 0x20 is set. The second is for 0x7f, and
- * the third for control characters. */
+ * printable ASCII if the top bit of v, of v + 1 or of v - 0x20 is set. The test of v + 1 finds the
+ * byte 0x7f, and the test of v - 0x20 finds control characters. */
 static bool is_plain(const uint8_t *p, size_t size)
 {
     const uint64_t each = 0x0101010101010101u;

@@ -19,9 +19,10 @@ bool name_split(const char *path, size_t *key_size, const char **suffix);
 
 /* Removes the meaningless parts of a path: slashes at its start, empty components, and components
  * ".". So "/a//b.jpg" and "./a/b.jpg" become "a/b.jpg", the path to which an archiver would extract
- * the file. All paths are cleaned in this way: of files and S3 objects, in lists, in source
- * archives and in tar shards. Returns the new size. Sets *climbs to whether the path has a
- * component "..". */
+ * the file. Returns the new size. Sets *climbs to whether the path has a component "..".
+ *
+ * All paths are cleaned in this way: paths of files and S3 objects, and paths in lists, source
+ * archives and tar shards. */
 size_t name_clean(char *path, size_t size, bool *climbs);
 
 /* Returns the stem of a shard, which is the text at the beginning of the keys that Sheaf makes up

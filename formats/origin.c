@@ -3,9 +3,9 @@
  * Computes the origin of a data set: a hash that identifies the source and the options of a
  * conversion (see origin.h).
  *
- * The hash also covers two facts that no manifest states: whether the packer left out bad samples,
- * and whether the reader of the conversion left out bad samples. So a comparison with a manifest
- * tries all four combinations. */
+ * The hash also covers two settings that no manifest states: whether the reader of the source
+ * skipped bad samples, and whether the packer skipped bad samples. So when a hash is compared with
+ * a manifest, all four combinations are tried. */
 #include "formats/origin.h"
 
 #include <inttypes.h>
@@ -37,9 +37,9 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
     snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
 }
 
-/* Returns whether the data set with the hash `plan` in its manifest is a conversion of the data set
- * with the fingerprint `fingerprint`. The hash also covers whether the packer skipped bad samples,
- * and whether the reader did. The manifest does not state this, so all four combinations are
+/* Returns whether a data set is a conversion of the data set with the fingerprint `fingerprint`.
+ * `plan` is the hash in its manifest. The hash depends on whether the reader skipped bad samples,
+ * and on whether the packer did. The manifest states neither, so all four combinations are
  * tried. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
@@ -67,9 +67,9 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
 
     *is = false;
     /* A conversion passes its samples to the packer as a program does, so its manifest has the
-     * source "program". If this word is not in the manifest's options, the data set is not a
-     * conversion, and the options need not be parsed. This saves time, because a union of many data
-     * sets compares each pair of them. */
+     * source "program". If the manifest's options do not contain this word, the data set is not a
+     * conversion, and the options need not be parsed. This saves time in a union of many data sets,
+     * which compares each pair of them. */
     if (strstr(text, "\"program\"") == NULL)
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);

@@ -16,8 +16,8 @@ int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err);
 
 /* Finds the content of the RecordIO record at the beginning of `data`, and sets *used to the number
  * of bytes of the record, including header and padding. If the record has several parts, their data
- * is joined at the end of `joined`. The caller must have reserved room for `size` more bytes there,
- * because `joined` must not move: callers point into it. */
+ * is joined at the end of `joined`. The caller must have reserved room for `size` more bytes there.
+ * The buffer must not move, because callers point into it. */
 int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
                      const uint8_t **content, size_t *content_size, size_t *used,
                      struct sheaf_error *err);

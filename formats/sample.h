@@ -37,9 +37,9 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 /* A field that a decoder has found in a record. The bytes of the field lie in the frame (stored
  * record) or in scratch->joined. */
 struct slice {
-    /* The suffix of the field. A decoder sets it to a text in the frame, which is not
-     * NUL-terminated. sample_finish() replaces it by a copy in which each slash has become a dot.
-     * The suffix of the sample's field then points to the same copy. */
+    /* The suffix of the field. A decoder sets this pointer to a text in the frame, which is not
+     * NUL-terminated. sample_finish() replaces the text by a copy in which each slash has become a
+     * dot. The suffix of the sample's field is the same copy. */
     const char *suffix;
     size_t suffix_size;
     const uint8_t *data;

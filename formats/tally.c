@@ -163,8 +163,8 @@ static size_t tally_place_of(const struct tally *t, const char *name, size_t gue
     return low;
 }
 
-/* Inserts a field that none of the samples counted so far has. If samples were counted before, the
- * first of them is recorded as the first sample without the field. */
+/* Inserts a field that no sample had until now. If samples were counted before, the first of them
+ * becomes the first sample without the field. */
 static int tally_insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
 {
     struct tally_field *grown;
@@ -214,8 +214,8 @@ static int use_field(struct tally *t, const char *name, size_t guess, struct tal
     return code;
 }
 
-/* Called after a sample that lacks some fields was counted. For each field that all earlier samples
- * have, but not this sample, records this sample's key as the first one without the field. */
+/* Called after a sample that lacks some fields was counted. If a missing field occurs in all
+ * earlier samples, records the sample's key as the first key without this field. */
 static int note_lacking(struct tally *t, const char *key, uint64_t samples, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -249,9 +249,9 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
                ? note_lacking(t, sample->key, t->samples, err) : code;
 }
 
-/* Adds the counts of one field, `from`, to the same field of the tally `t`. `from` belongs to a
- * tally of later samples. If all samples of `t` have the field, the first sample without it is the
- * one whose key is in from->lacking. */
+/* Adds the counts of one field in a later tally, `from`, to the same field of the tally `t`. If all
+ * samples of `t` have the field, the first sample without it is among the later samples, and
+ * from->lacking is its key. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {
@@ -286,8 +286,8 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* If all samples of `t` have a field, and no sample of the later tally `behind` has it, the
-     * first sample of `behind` is the first one without the field. */
+    /* If all samples of `t` have a field, and no sample of the later tally `behind` has it, then
+     * the first sample of `behind` is the first sample without the field. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 
@@ -391,8 +391,8 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
     if (a->is_unknown || b->is_unknown)
         return NULL;
     if (limits && b->has_too_many && !a->has_too_many)
-        /* This is not a difference. An edit has deleted samples, and `b` still has too many names.
-         * The remaining samples, which `a` counts, may have fewer names. */
+        /* An edit has deleted samples. The remaining samples, which `a` counts, may have fewer
+         * names than the samples that `b` counted before the edit. So this is not a difference. */
         return NULL;
     if (a->has_too_many != b->has_too_many || a->count != b->count)
         return "names";

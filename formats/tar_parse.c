@@ -15,9 +15,9 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
-/* Offsets of a byte which says whether another block of the map of a GNU sparse file follows. The
- * byte is 0 if no block follows. It is at offset SPARSE_MORE of the file's header, and at offset
- * SPARSE_MAP_MORE of each block of the map. */
+/* A GNU sparse file has a map, which may continue in blocks after the file's header. A byte says
+ * whether another such block follows, and is 0 if not. This byte is at offset SPARSE_MORE of the
+ * header, and at offset SPARSE_MAP_MORE of each block of the map. */
 #define SPARSE_MORE     482
 #define SPARSE_MAP_MORE 504
 

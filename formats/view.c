@@ -161,8 +161,9 @@ static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
-/* Reads a range of labels. `value` is the pair [first, last] of "labels", or an element of "label",
- * which is one label or such a pair. */
+/* Reads a range of labels from `value`. `name` is the condition to which the value belongs. The
+ * value of "labels" must be a pair [first, last]. An element of "label" is such a pair or a single
+ * label. */
 static int view_take_label(const json_t *value, const char *name, struct view_labels *labels,
                            struct sheaf_error *err)
 {

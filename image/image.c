@@ -217,10 +217,10 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* Resizes a decoded picture to its final size. A JPEG may have been decoded at the scale 1 /
- * divisor. In that case, the last decoded pixel of a row may stand for fewer than `divisor` pixels
- * of the file. So the width in the file is needed. It is the decoded width times the divisor, but
- * at most the width in the header. The height is computed in the same way. */
+/* Resizes a decoded picture to its final size. If a JPEG was decoded at the scale 1 / divisor, the
+ * last decoded pixel of a row may stand for fewer than `divisor` pixels of the file. So the
+ * resampler needs the width in the file. This is the decoded width times the divisor, but at most
+ * the width in the header. The height is computed in the same way. */
 static int image_shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                         struct sheaf_error *err)
 {

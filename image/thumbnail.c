@@ -60,8 +60,8 @@ static void choose_size(struct scaling *s, unsigned side)
         s->in.scale_denom /= 2;
 }
 
-/* Converts a CMYK pixel to RGB. The values may be inverted, as Adobe's programs write them, or
- * not. */
+/* Converts a decoded pixel (grey, RGB or CMYK) to RGB. If the file has Adobe's marker, its CMYK
+ * values are inverted. */
 static void to_rgb(const struct scaling *s, const uint8_t *p, uint32_t rgb[3])
 {
     const unsigned components = (unsigned)s->in.output_components;

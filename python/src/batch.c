@@ -367,8 +367,8 @@ static bool rows_begin(struct rows *rows, const struct batch_object *batch)
     return rows->at != NULL;
 }
 
-/* Sets the memory of the array. If the rows are at equal distances in memory, the array uses this
- * memory. Otherwise copies the rows. */
+/* Chooses the memory of the array. If the rows are at equal distances, this is the memory of the
+ * rows. Otherwise it is a copy of the rows. */
 static bool place_rows(struct stack *stack, const struct rows *rows)
 {
     const size_t count = stack->batch->count, size = rows->columns * rows->item_size;

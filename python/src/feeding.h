@@ -26,8 +26,8 @@ struct feeding *feeding_start(void);
 void feeding_stop(struct feeding *feeding);
 
 void feeding_add(struct feeding *feeding, struct feeding_task *feed);
-/* Adds a task that need not be done soon. The thread does it before the next task that was added
- * with feeding_add, or before the thread ends. */
+/* Adds a task that is not urgent, without waking the thread. The thread runs this task before the
+ * next task that is added with feeding_add, or before the thread ends. */
 void feeding_add_later(struct feeding *feeding, struct feeding_task *feed);
 bool feeding_is_done(struct feeding *feeding, const struct feeding_task *feed);
 /* Waits until the task is done, but at most about a tenth of a second. Returns whether the task is

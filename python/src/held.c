@@ -414,8 +414,8 @@ static void held_gather(struct held *h, uint64_t first, uint64_t end)
 }
 
 /* Records that the samples in `out` were given to a worker. The samples that the reader returned in
- * one call are in one block of memory, a piece. When all samples of a piece were given away, only
- * the answers that contain these samples keep the piece in memory. */
+ * one call are in one block of memory, a piece. If all samples of a piece were given away, removes
+ * the piece from the list of kept pieces. The piece stays in memory as long as answers use it. */
 static void held_give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)

@@ -74,9 +74,9 @@ struct held {
     /* number of samples in the rank's part of the epoch; a request for one more sample gets the
      * last sample again */
     uint64_t real;
-    /* repeats: how many copies of the last sample of the rank's part of the epoch were returned,
-     * because all parts must be equally long; repeated_bytes: total number of bytes in the fields
-     * of these copies */
+    /* repeats: how often the last sample of the rank's part of the epoch was returned again,
+     * because the parts of all ranks must be equally long; repeated_bytes: total size in bytes of
+     * the fields in these repetitions */
     uint64_t repeats, repeated_bytes;
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
@@ -105,15 +105,17 @@ void held_note(struct held *h, uint64_t first, uint64_t end);
 /* In a pass (iteration over the loader), the ordinals (sample numbers) that were requested so far
  * may have gaps. held_gap returns the first ordinal of the first gap, which follows the first
  * requested range. held_gap_end returns the first requested ordinal after the gap that begins at
- * `gap`. For example, if the ordinals 0 to 9 and 20 to 29 were requested, held_gap returns 10, and
- * held_gap_end returns 20 for it. */
+ * `gap`. For example, if the ordinals 0 to 9 and 20 to 29 were requested, the gap begins at 10 and
+ * ends at 20. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
-/* A rank with `workers` workers has requested `count` samples from the ordinal `first` on. To reach
- * them, the reader must read all samples before `first`, and these samples must stay in memory for
- * other requests. Returns whether there is room for them. There are two limits: one for the bytes
- * of the samples that are already kept, and one for the number of samples to be read. The second
- * limit grows with `workers`, because each worker requests some batches in advance. */
+/* A rank with `workers` workers has requested `count` samples from the ordinal `first` on. The
+ * reader must first read all samples before `first`, and these samples must stay in memory for
+ * other requests. Returns whether there is room for the samples before `first`.
+ *
+ * There are two limits: one for the bytes of the samples that are already kept, and one for the
+ * number of samples to be read. The second limit grows with `workers`, because each worker requests
+ * some batches in advance. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Records that no worker will request samples with ordinals (sample numbers) below `first`. */
 void held_skip(struct held *h, uint64_t first);

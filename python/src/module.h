@@ -66,8 +66,8 @@ enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONT
                    OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS, OPTION_COLUMNS, OPTION_MISSING };
 
 /* Describes a keyword argument of a Python function: its name, its kind, and the offset at which
- * its value is stored in an options struct. An argument of the kind OPTION_CALL has no offset,
- * because the caller gets the callable from options_call. */
+ * its value is stored in an options struct. An argument of the kind OPTION_CALL is not stored in
+ * the struct. The caller gets it from options_call. */
 struct option {
     const char *name;
     enum option_kind kind;
@@ -157,9 +157,9 @@ void hold_drop(struct hold *hold);
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    /* the array `samples` if the batch itself has allocated this array, otherwise NULL. The batch
-     * allocates the array if its samples lie in several blocks of memory (`holds`), because each
-     * block has an array of only its own samples. */
+    /* The array `samples` if the batch itself has allocated this array, otherwise NULL. Each block
+     * of memory (`holds`) has an array of only its own samples. So a batch with samples in several
+     * blocks allocates an array for all of them. */
     struct sheaf_sample *own;
     size_t count;
     struct hold **holds;

@@ -45,8 +45,7 @@ static void opening_do_run(void *what)
 
 /* List of openings that ended after the program had stopped waiting for them. Their data sets must
  * still be released. The threads of these openings cannot do this, because Python does not know
- * these threads. (A pending call of Python cannot do it either, because Python may have ended.) So
- * the next opening releases the data sets. */
+ * these threads. So the next opening releases the data sets. */
 static struct reader_opening *_Atomic left;
 
 static void discard(void *what)

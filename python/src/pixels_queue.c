@@ -5,10 +5,11 @@
  * - ReadyBatches is an iterator over the batches of a queue. A Python class is derived from it.
  * - Progress notes how far a pass has come.
  *
- * There are two ways to get the next batch of a queue. PixelQueue.first returns the next batch even
- * if its crops are not made yet. next() of a ReadyBatches returns the next batch if it is complete.
- * This takes little time, because no Python code of this package runs. If the batch is not
- * complete, next() calls the method _next_other() of the Python class and returns its result.
+ * There are two ways to get the next batch of a queue:
+ * - PixelQueue.first returns the next batch even if its crops are not made yet.
+ * - next() of a ReadyBatches returns the next batch if it is complete. This is fast, because it
+ *   runs no Python code of this package. If the batch is not complete, next() calls the method
+ *   _next_other() of the Python class and returns its result.
  *
  * Both functions also begin new batches, up to the allowed number of batches in advance. So almost
  * every batch is complete when the training loop asks for it. */
@@ -26,8 +27,8 @@ struct progress_object {
     PyObject_HEAD
     unsigned long long yielded; /* number of samples that were requested */
     char is_over;               /* the end of the pass was reached */
-    /* number of batches that the program has received; HANDED_NONE (None in Python) if Python code
-     * has not set this number */
+    /* number of batches that the program has received; HANDED_NONE if it is unknown (the attribute
+     * is then None in Python) */
     long long handed;
 };
 
@@ -263,8 +264,9 @@ static int ready_set_queue(struct ready_object *self, PyObject *value, void *Py_
     return 0;
 }
 
-/* Adds two times to `times`: the time since the previous call, in which the program used its batch,
- * and the time of the present call, which began at `begun`. */
+/* Adds two times to `times`. The first is the time from the previous call to the present call, in
+ * which the program used its batch. The second is the time of the present call, which began at
+ * `begun`. */
 static void ready_count(struct ready_object *self, struct ready_times *times, uint64_t begun)
 {
     const uint64_t now = pixels_clock_ns();

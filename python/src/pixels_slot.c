@@ -4,8 +4,8 @@
  * objects that the program gets with a batch.
  *
  * The slot's `arrays` have the pixels of one batch, and are used for one batch after another. The
- * slot's `parts` are tuples of objects (pixels, labels, ...): a tuple for the next batch that uses
- * the slot, a tuple for the batch after it, and so on.
+ * slot's `parts` have a tuple of objects (pixels, labels, ...) for each of the next batches that
+ * use the slot.
  *
  * The objects in these tuples refer to the arrays. The slot is free when nothing refers to the
  * arrays except the tuples for later batches. */

@@ -42,12 +42,11 @@ static void forget_batch(struct reader_object *self)
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
 /* Called after the library's reader was told to move to another position. `code` is the result of
- * the move. Drops the samples of the previous epoch that the program has not received, even if a
- * Python exception is set.
+ * the move. Drops the samples that the program has not received yet, even if a Python exception is
+ * set.
  *
  * If the move failed, stores the error in self->failed, and the next call of a method raises it.
- * The present call cannot always raise it, because the program's callable may have raised another
- * exception. */
+ * The present call may have to raise another exception, from the program's callable. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;

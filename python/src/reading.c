@@ -9,9 +9,11 @@
 #include <string.h>
 
 /* If the program asks for single samples, this module takes several samples from the library in one
- * call, and returns them to the program one by one. These are the limits for such a call. They are
- * small for two reasons. The samples should fit into the CPU's cache. If the program keeps one of
- * these samples, all of them stay in memory. */
+ * call, and returns them one by one. These are the limits for such a call. They are small for two
+ * reasons:
+ *
+ * - The samples should fit into the CPU's cache.
+ * - If the program keeps one of the samples, all samples of the call stay in memory. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 

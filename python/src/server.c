@@ -176,9 +176,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     int is_shared;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    /* The reader does not repeat samples to make the parts of all ranks equally long, because the
-     * Python code does this. If each host has only some of the shards, the Python code passes the
-     * keyword argument `remainder`, which replaces this value. */
+    /* Python code repeats samples to make the parts of all ranks equally long, so the reader does
+     * not do it. If each host has only some of the shards, the Python code passes a value for the
+     * option `remainder`. options_set below then replaces this value. */
     options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIKp:Server", &source, &ranks, &wait_seconds, &is_shared) ||
         options_set(&options, reader_options_table, keywords) != 0) {
@@ -329,9 +329,10 @@ struct own_use {
     unsigned forks;                 /* number of forks when the samples came */
 };
 
-/* Frees samples that this process no longer uses. A forked child does not free them. If the samples
- * are in an arena (shared memory) and the process has forked since it received them, the parent
- * does not free them either, because the child may use the same memory. */
+/* Frees samples that this process no longer uses. A forked child does not free them, because they
+ * belong to its parent. If the samples are in an arena (shared memory) and the process has forked
+ * since it received them, the parent does not free them either, because the child may still use
+ * them. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;

@@ -377,9 +377,11 @@ static void serving_do_answer(struct serving *s, struct client *c)
 }
 
 /* Answers the client with an error, because no worker has requested the samples `from` to `to` - 1.
- * For example, accelerate may distribute the samples of a DataLoader among the ranks although Sheaf
- * has already done so. In a pass that continues from a saved state, the program may have skipped
- * batches that the loader has skipped as well. */
+ * There are two usual causes:
+ *
+ * - Other software, such as accelerate, distributes the samples among the ranks a second time.
+ * - A pass continues from a saved state, and the program skips batches that the loader has already
+ *   skipped. */
 static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint64_t to)
 {
     char text[600];

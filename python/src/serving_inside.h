@@ -88,9 +88,9 @@ static inline bool serving_is_shared(const struct serving *s)
  * the loader). serving_pass_is_over returns whether all ranks have finished this pass. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
-/* Returns whether this pass (iteration over the loader) will get no further request for the sample
- * with this ordinal (sample number). This is so if each worker has already requested a later
- * sample, or will not make further requests. */
+/* Returns true if each worker has already requested a later sample in this pass (iteration over the
+ * loader), or will not make further requests. The sample with this ordinal (sample number) will
+ * then not be requested any more. */
 bool serving_all_are_past(const struct serving *serving, const struct client *asker,
                           uint64_t ordinal);
 /* Returns whether some ranks have left the pass early. */

@@ -6,9 +6,11 @@
  * thread waits for this rank, up to a time limit.
  *
  * A rank reads with one or several workers, each with a connection of its own. A rank has finished
- * a pass when all its workers were told the end of the pass or are gone, or when one of its workers
- * makes a request in a later pass. In the second case, the rank has left the pass early. The rest
- * of its samples are then skipped, and the other ranks are not affected. */
+ * a pass when each of its workers was told the end of the pass or is gone.
+ *
+ * A rank has also finished a pass when one of its workers makes a request in a later pass. In this
+ * case, the rank has left the pass early. The rest of its samples is then skipped, and the other
+ * ranks are not affected. */
 #include "serving_inside.h"
 
 static bool serving_ranks_is_of(const struct client *c, uint32_t rank)

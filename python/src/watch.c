@@ -4,9 +4,9 @@
  * Python runs the handler later, when the main thread checks for signals. A thread that waits in
  * the C library cannot check.
  *
- * So a second thread looks about ten times a second at the running call of the reader. If the call
- * is still the same as the last time, this thread interrupts the reader. The call returns, lets
- * Python handle signals, and begins again. */
+ * So a second thread looks at the reader about ten times a second. If the reader is still in the
+ * same call as at the last look, this thread interrupts the reader. The call returns, lets Python
+ * handle signals, and begins again. */
 #include "module.h"
 
 #include <stdlib.h>
