@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_column_add: adds a column (a new field) to a data set, which is called the base. The values
- * of the field come from a source, in any order, and each value names the key of its sample.
+ * of the field come from a source, in any order. Each value names the key of its sample.
  *
- * The values are sorted by the hash of their key. For each hash, the table of keys (the file
- * dataset.keys of the base) gives the number of the sample. The values are sorted again, by this
- * number, and written. Both sorts use temporary files, so the memory does not grow with the source.
+ * The values are sorted by the hash of their key. The table of keys (the file dataset.keys of the
+ * base) then gives the number of each sample. The values are sorted again, by this number, and
+ * written. Both sorts use temporary files, so the memory does not grow with the source.
  *
- * The table of keys stores only a part of each hash, so two different keys can look equal. If
- * several samples, or several keys of the source, have the same stored part, the keys of these
- * samples are read from the base and compared. */
+ * The table of keys stores only a part of each hash, so two different keys can look equal. In this
+ * case, the keys of the samples are read from the base and compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +47,9 @@ struct add {
      * If a whole column is written, `first` equals `begin`. If several machines write the column
      * (see sheaf_column_plan), `first` is the first sample of this machine's part. */
     uint64_t begin, first, end;
-    /* The writer of the column. If several machines write the column, this writer is opened first
-     * and is never NULL. If a whole column is written, the writer is NULL until all values are
-     * sorted. */
+    /* The writer of the column. If several machines write the column, the writer is opened before
+     * the values are read, and is never NULL. If a whole column is written, the writer is NULL
+     * until all values are sorted. */
     struct sheaf_column_writer *writer;
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
@@ -176,8 +175,8 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
 }
 
 /* Counts a value whose key does not occur in the base data set. If the option `on_unknown` is
- * SHEAF_SKIP, reports the value. A line of the source with several values is reported only once. If
- * the option has another value, stores the error for the first such value in a->unknown. */
+ * SHEAF_SKIP, reports the value, but each line of the source only once. Otherwise stores the error
+ * for the first such value in a->unknown. */
 static void leave_unknown(struct add *a, const struct value *v)
 {
     struct sheaf_error why;

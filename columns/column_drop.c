@@ -5,17 +5,19 @@
  *
  * To remove a layer, the drop first claims the layer: it writes a file that names the only run that
  * may change the layer. A run that is still writing the layer finds the new claim and stops. The
- * drop then removes the manifest of the layer, and after it the other files. The manifest of the
- * first layer is removed before all other files, so that readers see either the whole column or no
- * column. Files whose names do not belong to a column stay.
+ * drop then removes the manifest of the layer, and after it the other files. Files whose names do
+ * not belong to a column stay.
  *
- * In a store such as S3, another run may check its claim just before the drop, and publish its
- * manifest after the drop. To prevent this, the drop replaces the manifest by a short file, the
- * stand-in. The other run publishes its manifest only if the file has not changed since this run
- * looked at it. So the stand-in makes the other run fail.
+ * The manifest of the first layer is removed before all other files, so that readers see either the
+ * whole column or no column.
  *
- * A local disk needs no stand-in, because the drop takes over the directory through which the other
- * run publishes files (store/stage.h). */
+ * In a store such as S3, a run may check its claim just before the drop, and publish its manifest
+ * just after the drop. To prevent this, the drop replaces the manifest by a short file, the
+ * stand-in. A run publishes its manifest only if this file has not changed since the run looked at
+ * it, so the run fails.
+ *
+ * On a local disk, the drop takes over the directory through which the run publishes files
+ * (store/stage.h), so no stand-in is needed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,9 +234,9 @@ static void close_layer(struct dropped_layer *l)
     free(l->directory);
 }
 
-/* Removes the temporary directory (stage) in which a killed run was writing the layer, a data set
- * of the column. Such a run has left no claim (the file that names the only run that may write a
- * layer), because it was killed before it had a claim. */
+/* The claim is a file that names the only run that may write the layer, a data set of the column.
+ * If a run was killed before it wrote its claim, only its temporary directory (stage) is left.
+ * Removes this directory. */
 static int remove_stage(const struct dropped_layer *l)
 {
     char *partial = store_join(l->directory, STORE_PARTIAL);

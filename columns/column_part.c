@@ -45,9 +45,9 @@ void column_part_free(struct column_part *part)
     free(part);
 }
 
-/* Sets w->end to the first sample of the next finished shard after the present shard, or to the end
- * of the part if no later shard of the part is finished. All samples from the present shard up to
- * w->end still need a record. */
+/* Sets w->end to the first sample of the next finished shard after the present shard. If no later
+ * shard of the part is finished, sets w->end to the end of the part. All samples from the present
+ * shard up to w->end still need a record. */
 static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct column_part *p = w->part;

@@ -12,7 +12,7 @@
  *
  * The label is a number, an array of numbers, or a text. If the label is a text, it is the name of
  * the class, and also becomes a field. If the label is a number, the text in "class" or
- * "class_name" is the name of its class, and does not become a field.
+ * "class_name" is the name of the label's class, and does not become a field.
  *
  * The names "label", "class" and so on may be in upper or lower case; see column_names.h. */
 #ifndef FORMATS_ATTRIBUTES_H

@@ -8,11 +8,10 @@
  *
  * Each shard is cut into BLOCKS of a few MiB of container bytes, and each block begins with a
  * sample. A block can be compressed and decompressed alone, because no block refers to data of an
- * earlier block. For this purpose, gzip's deflate data is flushed to a byte boundary after each
- * block. LZ4 blocks are always independent.
+ * earlier block.
  *
- * Older releases wrote one gzip member or LZ4 frame per block. This release still reads such shards
- * but no longer writes them. */
+ * Older releases wrote one gzip member or LZ4 frame per block. This release still reads such
+ * shards. */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
 

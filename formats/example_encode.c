@@ -186,7 +186,7 @@ static bool example_encode_is_own(const struct kept_feature *f, const char *name
 
 /* A kept feature is a feature of the Example that was read. Returns the kept feature from which
  * `field` was made. Returns NULL if there is no such feature, or if the data of the field was
- * replaced since. */
+ * replaced after decoding. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -320,7 +320,8 @@ static bool is_jpeg(const struct sheaf_field *image)
  * The decoder makes a field of image/format in two cases. In the first case, the value is not the
  * usual one for the image, such as "PNG" for a PNG. In the second case, the image is not a JPEG,
  * and the Example has image/height or image/width. So a field with the usual value gets lost if the
- * sample has no such field any more. */
+ * sample has no field image/height or image/width any more. A JPEG has no field with the usual
+ * value. */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];

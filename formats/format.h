@@ -5,13 +5,11 @@
  * formats/FORMATS.md has the byte tables.
  *
  * A FRAME is the stored form of one sample: a TFRecord or RecordIO record, or all tar members with
- * one key. A frame consists of parts, such as the members of a tar, without gaps between them. The
- * first part has the kind PART_START, and all other parts have the kind PART_NEXT.
+ * one key. A frame consists of parts, such as the members of a tar, without gaps between them.
  *
  * The main functions are:
  * - encode() appends the frame of a sample to a buffer.
- * - part() finds the extent of the next part of a stream from the part's header alone. So a reader
- *   can move from header to header without reading the bytes between them.
+ * - part() finds the extent of the next part of a stream from the part's header alone.
  * - check() verifies all checksums of a whole frame, and returns the CRC for the index.
  * - decode() turns a frame into a sample whose fields point into the frame. */
 #ifndef FORMATS_FORMAT_H

@@ -45,9 +45,10 @@ bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
 /* Returns whether a text is the stand-in for the manifest of a dropped column. If so, copies to
  * `date` the time at which the column was dropped. */
 bool manifest_is_dropped(const char *text, size_t size, char date[MANIFEST_DATE_BYTES]);
-/* A run puts a file into the directory in which it works, the claim. `text` is the content of a
- * claim. Returns whether readers may use the directory meanwhile. They may if the run only appends
- * samples or makes an index, because such a run does not change the existing samples. */
+/* The claim is a file that a run puts into the directory in which it works. `text` is the content
+ * of a claim. Returns whether readers may use the directory while the run works. They may if the
+ * run only appends samples or makes an index, because such a run does not change the existing
+ * samples. */
 bool manifest_claim_keeps(const char *text, size_t size);
 #define MANIFEST_CLAIM_LIMIT ((size_t)64 << 10)     /* bytes of a claim */
 /* Sets an error which says that the directory contains an unfinished run. Returns

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and writes the member "edited" of dataset.json, which records the state of the data set
- * before each edit, and the files that the edit replaced.
+ * Reads and writes the member "edited" of dataset.json. This member records the state of the data
+ * set before each edit, and the files that the edit replaced.
  *
  * An edit does not change existing files. It writes the changed shards, all indexes and all tables
  * of keys under new names. So a reader that has opened the data set before the edit finds its files

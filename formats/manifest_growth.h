@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and writes the member "grown" of dataset.json, which records the state of the data set
- * before each append.
+ * Reads and writes the member "grown" of dataset.json. This member records the state of the data
+ * set before each append.
  *
  * An append does not rewrite existing files. It adds shards, and an index and a table of keys for
  * them. So a reader that has opened the data set before the append finds its files unchanged. */

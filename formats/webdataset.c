@@ -112,14 +112,15 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
 
 /* Decides which member of the tar will hold the labels of a sample. Sets *suffix to the suffix of
  * an additional member for the labels, which write_members() must write. Sets *suffix to NULL if no
- * additional member is needed. There are three cases:
+ * additional member is needed.
  *
- * - The sample has no field `cls`. The additional member is `cls`, unless the sample has no labels.
- * - The sample's field `cls` consists of numbers. These must be the sample's labels, so no
- *   additional member is needed. Returns an error if they differ from the labels. If the content of
- *   the field has not been read yet, it is assumed to be the labels.
- * - The field `cls` has other content. The additional member is LABEL_SUFFIX, unless the sample has
- *   no labels. */
+ * - If the sample has no field `cls`, the additional member is `cls`.
+ * - If the sample's field `cls` consists of numbers, no additional member is needed. Returns an
+ *   error if the numbers differ from the labels. If the field has not been read yet, its content is
+ *   assumed to be the labels.
+ * - If the field `cls` has other content, the additional member is LABEL_SUFFIX.
+ *
+ * A sample without labels needs no additional member. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {

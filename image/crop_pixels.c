@@ -5,15 +5,13 @@
  * Usually only a part of a JPEG is decoded: the rows and columns that the crops need, and three
  * more columns, one on the left and two on the right. The additional columns are decoded because
  * the colours of a pixel depend on its neighbours. The crops have the same bytes as if the whole
- * picture had been decoded. A test checks this.
+ * picture had been decoded.
  *
- * Two kinds of JPEG are decoded completely. The first kind has no end marker in the last bytes of
- * the file. Such a file may be truncated, and this must be noticed even if the crops do not need
- * the missing part.
- *
- * The second kind has several scans. libjpeg must read all scans of such a JPEG in any case, so
- * decoding a part would save little time. Also, if scans are missing, libjpeg smooths the picture,
- * and this would change the pixels at the edges of the decoded part. */
+ * Two kinds of JPEG are decoded completely:
+ * - A JPEG without an end marker in the last bytes of the file. It may be truncated, and this must
+ *   be noticed even if the crops do not need the missing part.
+ * - A JPEG with several scans. libjpeg must read all of them in any case. If a scan is missing,
+ *   libjpeg smooths the picture, which would change pixels at the edges of a decoded part. */
 #include "image/crop_pixels.h"
 
 #include <stdio.h>

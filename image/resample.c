@@ -2,8 +2,8 @@
  *
  * Resizes a picture: first its rows to the final width and then its columns to the final height, or
  * first the columns if the caller says so. Each value of the result is a sum of bytes multiplied by
- * weights with 22 binary digits after the point. Pillow computes with the same numbers, so the
- * result has the same bytes as Pillow's on every machine.
+ * weights. The weights have 22 binary digits after the point, as in Pillow, so the result has the
+ * same bytes as Pillow's on every machine.
  *
  * If rows are resized first, the rows of a plane pass through these buffers:
  * - `staged`: rows from the decoder.
@@ -13,8 +13,7 @@
  *   rows.
  *
  * Rows of RGB pixels take a shorter way: two rows at a time go directly from `staged` to three
- * planes in `kept`. All buffers fit into the processor's cache. resample_axis.c computes the
- * weights. resample_plain.c and resample_avx2.c have the inner loops. */
+ * planes in `kept`. All buffers fit into the processor's cache. */
 #include "image/resample.h"
 
 #include <stdlib.h>

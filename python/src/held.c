@@ -352,8 +352,8 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
     return code;
 }
 
-/* Returns whether the samples with ordinals (sample numbers) from `first` up to, but not including,
- * `end` are either stored in `h` or come after the reader's position. */
+/* Returns whether each sample with an ordinal (sample number) from `first` up to, but not
+ * including, `end` is stored in `h` or comes after the reader's position. */
 static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
     for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)

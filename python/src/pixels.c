@@ -267,8 +267,8 @@ static struct crops_object *crops_new(struct pool_object *pool, size_t samples, 
     return NULL;
 }
 
-/* Returns `crops` to Python. If `crops` is NULL, passes on the exception, or returns None if no
- * exception is set, which means that the memory for all batches is in use. */
+/* Returns `crops` to Python if it is not NULL. Otherwise passes on the exception, if an exception
+ * is set. If none is set, the memory for all batches is in use, and the function returns None. */
 static PyObject *crops_or_none(struct crops_object *crops)
 {
     return crops != NULL || PyErr_Occurred() != NULL ? (PyObject *)crops : Py_NewRef(Py_None);
@@ -518,8 +518,8 @@ static int crops_replace(struct crops_object *self, PyObject *value, void *which
     return 0;
 }
 
-/* Returns the labels. If not every sample has one label that is a whole number, a method of the
- * derived type makes the labels when the program first asks for them. */
+/* Returns the labels. Usually each sample has one label that is a whole number. Otherwise a method
+ * of the derived type makes the labels when the program first asks for them. */
 static PyObject *crops_labels(struct crops_object *self, void *which)
 {
     if (!self->has_labels && self->replaced[CROPS_LABELS] == NULL) {

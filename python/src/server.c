@@ -331,8 +331,8 @@ struct own_use {
 
 /* Frees samples that this process no longer uses. A forked child does not free them, because they
  * belong to its parent. If the samples are in an arena (shared memory) and the process has forked
- * since it received them, the parent does not free them either, because the child may still use
- * them. */
+ * since it received them, the parent does not free them either, because the child may use the same
+ * memory. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;

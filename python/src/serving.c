@@ -428,9 +428,9 @@ static void serving_pass_over(struct serving *s, const struct client *c, uint64_
 }
 
 /* Handles a gap: samples from the ordinal (sample number) `from` on that no worker has requested.
- * Returns false if a worker may still request them. Otherwise does one of two things. If a rank has
- * left the pass early, skips the samples. If no rank has left, answers the client with an error,
- * because the program would lose the samples. */
+ * Returns false if a worker may still request them. If a rank has left the pass early, skips the
+ * samples. If no rank has left, answers the client with an error, because the program would lose
+ * the samples. */
 static bool close_gap(struct serving *s, struct client *c, uint64_t from)
 {
     if (!serving_all_are_past(s, c, from))

@@ -7,9 +7,9 @@
  * also reads the samples before the requested samples, and keeps them for the workers that will
  * request them.
  *
- * A gap is a range of samples that no worker will request. At the beginning of a pass (iteration
- * over the loader), the reader skips a gap, unless the pass continues from a saved state. Any other
- * gap is an error, because the program would lose the samples.
+ * If no worker will request the first samples of a pass (iteration over the loader), the reader
+ * skips these samples, unless the pass continues from a saved state. Other samples that no worker
+ * will request are an error, because the program would lose them.
  *
  * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once. So all ranks of a host
  * SHARE one reader and its thread (serving_ranks.c).
