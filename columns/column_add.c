@@ -59,11 +59,11 @@ struct add {
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
-/* A value of the source, decoded from the bytes that column_row_put writes. The values are stored
- * in this encoded form while they are sorted. */
+/* A value of the source. While the values are sorted, they are stored as the bytes that
+ * column_row_put writes. This struct is the decoded form of these bytes. */
 struct value {
     uint64_t line;              /* line of the source that states the value */
-    /* true if the value is the content of a file, and `data` is the URL of this file */
+    /* true if the value is the content of a file; `data` is then the URL of this file */
     bool is_file;
     const char *key, *extension;
     const uint8_t *data;
@@ -198,7 +198,7 @@ static void leave_unknown(struct add *a, const struct value *v)
  *
  * `matches` are the samples that the table of keys gives for this key. The table stores only a part
  * of each key's hash. So if there are several matches, their keys are read from the base and
- * compared. A single match is not checked here. */
+ * compared. */
 static int place_value(struct add *a, const struct lookup *l, const struct found_value *f,
                        const struct key_match *matches, size_t count, struct sheaf_error *err)
 {

@@ -63,8 +63,8 @@ static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
 }
 
 /* Begins to write the next unfinished shard of this machine's part of the plan. This is shard
- * p->shard, or a later shard if that shard is finished. The caller must have set p->next_number to
- * the number of the first sample in shard p->shard. */
+ * p->shard, or a later shard if shard p->shard is already finished. The caller must have set
+ * p->next_number to the number of the first sample in shard p->shard. */
 static int begin_shard(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     struct column_part *p = w->part;

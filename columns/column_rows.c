@@ -64,9 +64,9 @@ void column_row_sum(const struct column_row *row, const uint8_t *bytes, XXH128_h
     sum->high64 += hash.high64;
 }
 
-/* Returns the extension of the field that a JSON member or a table column with this name becomes.
- * The extension is the name. But the name "value" becomes the extension "json" if the value is a
- * JSON object or array (`is_json`), and otherwise "txt". */
+/* A JSON member or a table column becomes a field. Returns the extension of this field. Usually,
+ * this is the name of the member or column. But for the name "value", it is "json" if the value is
+ * a JSON object or array (`is_json`), and otherwise "txt". */
 static const char *extension_of(const char *name, bool is_json)
 {
     return strcmp(name, "value") != 0 ? name : is_json ? "json" : "txt";

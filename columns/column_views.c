@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the views (mixes of data sets) that have a condition on a certain column, and so cannot be
- * opened without it. Views can be stored anywhere. Only the directory of the data set and its
- * parent directory are searched. */
+ * opened without this column. Views can be stored anywhere. Only the directory of the data set and
+ * its parent directory are searched. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,9 +18,9 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* The writer ends a shard of the column when the shard has this number of bytes or this number of
- * records, after the last record for a shard of the base data set. So a small column consists of
- * few objects, and the index of a shard stays small. */
+/* The writer ends a shard of the column if it has this number of bytes or this number of records. A
+ * shard ends only after the last record for a shard of the base data set. With such sizes, a small
+ * column consists of few objects, and the index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
 /* The journal is a list with an entry for each finished shard of the column. An entry contains a

@@ -33,7 +33,7 @@ int augmented_line_parse(const char *text, size_t size, struct augmented_line *l
                          struct sheaf_error *err);
 void augmented_line_free(struct augmented_line *line);
 
-/* Returns the attribute with this name, or NULL if there is none. */
+/* Returns the attribute with this name, or NULL if the line has no such attribute. */
 const struct attribute *augmented_line_find(const struct augmented_line *line, const char *name);
 
 /* Returns the attribute that states the label. The first choice is an attribute called "label",

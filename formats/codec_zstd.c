@@ -29,8 +29,8 @@
 /* zstd's own default. */
 #define LEVEL 3
 
-/* Largest number of uncompressed bytes in a frame. The limit exists because a reader that seeks
- * with the table must decompress a whole frame to get any byte of it. */
+/* Largest number of uncompressed bytes in a frame. Frames are limited because a reader that seeks
+ * with the table of frames must decompress a whole frame to get a single byte. */
 #define FRAME_MOST ((size_t)16 << 20)
 
 /* Base-2 logarithm of the largest window in bytes: a frame may refer back 8 MiB. RFC 8878 requires

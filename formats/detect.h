@@ -28,8 +28,8 @@ struct detected {
  * bytes. The caller must then call again with this number of bytes, or with the whole stream if the
  * stream is shorter.
  *
- * Returns SHEAF_ERR_UNSUPPORTED, with the magic number in the message, if Sheaf cannot read such a
- * stream. Returns SHEAF_ERR_CORRUPT if the stream is compressed but its first bytes cannot be
+ * Returns SHEAF_ERR_UNSUPPORTED if Sheaf cannot read streams of this kind. The message then has the
+ * magic number. Returns SHEAF_ERR_CORRUPT if the stream is compressed but its first bytes cannot be
  * decompressed. */
 int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
            struct detected *found, size_t *need, struct sheaf_error *err);

@@ -66,7 +66,8 @@ struct features {
 };
 
 /* A sample's fields in byte order of their suffixes. features[i] is the feature of an Example from
- * which the field sorted[i] was read, or NULL. */
+ * which the field sorted[i] was read. features[i] is NULL if the field was not read from an
+ * Example, or if its data was replaced. */
 struct example_source {
     const struct sheaf_sample *sample;
     const struct sheaf_field *sorted[FIELD_LIMIT];
@@ -261,9 +262,9 @@ static size_t example_encode_find_name(const struct example_source *s)
 }
 
 /* Returns the index of the field that is written as the feature image/encoded. First choice is the
- * field that was read from image/encoded. Second choice is a field that is named like an image,
- * unless it was read from another feature and still has that feature's name. Returns `count` if
- * there is no such field. */
+ * field that was read from image/encoded. Second choice is a field that is named like an image. But
+ * a field that was read from another feature and still has this feature's name is not chosen.
+ * Returns `count` if there is no such field. */
 static size_t example_encode_find_image(const struct example_source *s)
 {
     size_t i;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Converts labels to text and back. A label is an integer that a double represents exactly, or a
- * 32-bit float, because TFRecord, RecordIO and tar can all store such numbers. Numbers are read and
- * written as in the C locale, even if the program has set another locale.
+ * 32-bit float. (A RecordIO record can only store labels that a 32-bit float represents exactly.)
  *
- * The text of a fraction is converted directly to the nearest 32-bit float. It is not rounded to a
+ * Numbers are read and written as in the C locale, even if the program has set another locale. The
+ * text of a fraction is converted directly to the nearest 32-bit float. It is not rounded to a
  * double first, because rounding twice may give another float. */
 #ifndef FORMATS_LABEL_H
 #define FORMATS_LABEL_H

@@ -248,7 +248,7 @@ static bool find_table(struct payload_content *content, struct payload_content *
     return crc32c(0, table->data, table->size) == load32(end - 16);
 }
 
-/* Reads the fields of a record that ends with a trailer. (The trailer lists the fields.) Returns
+/* Reads the fields of a record that ends with a trailer, which lists the fields. Returns
  * SHEAF_ERR_CORRUPT if the trailer is invalid. */
 static int read_trailer(struct payload_content content, struct decode_scratch *scratch,
                         struct sheaf_error *err)

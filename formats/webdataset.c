@@ -495,8 +495,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                              struct sheaf_error *err)
 {
     const struct text no_class = { NULL, 0 };
-    /* The path of the frame's first member, which has the key of the sample, and the path of the
-     * current later member. */
+    /* The paths of two members: the first member of the frame, which has the key of the sample, and
+     * the later member that is being decoded. */
     struct member_path paths[2];
     const struct member_path *first = &paths[0];
     struct tar_member m;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes BMP. This file does so itself, because the format is simple and Debian has no library for
- * BMP alone.
+ * Decodes BMP without a library, because the format is simple and Debian has no library for BMP
+ * alone.
  *
  * A BMP has a file header, an information header that begins with its own size, colour masks or a
  * palette, and rows of pixels. Rows are stored from bottom to top. Each row is padded to a multiple

@@ -62,8 +62,8 @@ struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes)
 }
 
 /* Allocates memory for the bytes of the arena (shared memory) from *backed to `end`. Returns false
- * if there is no memory. Otherwise the system could kill a process that writes to these bytes when
- * no memory is left. */
+ * if there is no memory. If the memory were not allocated in advance, the system might kill a
+ * process that writes to it. */
 static bool back_locked(struct shared_arena *a, size_t *backed, size_t end)
 {
     int code;

@@ -241,8 +241,9 @@ struct calls {
 void calls_take(struct calls *calls, PyObject *keywords);
 void calls_begin(struct calls *calls);      /* lets the GIL go */
 void calls_end(struct calls *calls);
-/* Raises the exception that one of the program's callables has raised during the call. If there is
- * none, raises the exception for `error`. Must be called after calls_end. Returns NULL. */
+/* Raises the exception that one of the program's callables has raised during the call. If no
+ * callable has raised one, raises the exception for `error`. Must be called after calls_end.
+ * Returns NULL. */
 PyObject *calls_raise(const struct sheaf_error *error);
 
 /* Callback functions for the library's options structs. The C library calls them during a long

@@ -180,8 +180,8 @@ static void crops_dealloc(struct crops_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
-    /* Waits for the threads that make crops only in the process that started them, because a forked
-     * child does not have these threads. */
+    /* Only the process that started the threads waits for them, because a forked child does not
+     * have these threads. */
     if (self->pool->forks == fork_count && !leave_rest(self)) {
         Py_BEGIN_ALLOW_THREADS
         if (self->server != NULL)

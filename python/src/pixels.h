@@ -87,7 +87,7 @@ struct crops_object {
      * sample */
     char *field;
     struct sheaf_pixels_batch *batch;
-    /* the error because of which the samples could not be read; NULL if there is no error */
+    /* the error that occurred when the samples were read; NULL if no error occurred */
     struct sheaf_error *error;
     /* number of samples in this rank's part of the epoch (the samples that this rank reads) */
     uint64_t real;

@@ -57,8 +57,8 @@ struct ready_object {
     PyObject_HEAD
     struct queue_object *queue; /* the queue whose complete batches are returned; or NULL */
     long long given;            /* number of batches that were returned */
-    /* time in nanoseconds at which the program received its latest batch; 0 if there is none
-     * yet */
+    /* time in nanoseconds at which the program received its latest batch; 0 before the first
+     * batch */
     unsigned long long left_ns;
 };
 

@@ -118,7 +118,8 @@ bool serving_collect(struct serving *serving, struct serving_reply *reply);
 void serving_reply_free(struct serving_reply *reply);
 /* Abandons the posted request. */
 void serving_leave(struct serving *serving);
-/* Returns the arena (shared memory) in which the samples lie. Returns NULL if there is none. */
+/* Returns the arena (shared memory) in which the samples lie. Returns NULL if the thread has no
+ * arena. */
 struct shared_arena *serving_arena(struct serving *serving);
 
 /* Ends the thread, the connections and the reader. */

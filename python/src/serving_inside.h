@@ -17,7 +17,7 @@ struct client {
     int descriptor;
     bool is_welcome;
     struct serving_hello hello;
-    /* the request of the client that is not answered yet; ask.count is 0 if there is none */
+    /* the request of the client that is not answered yet; ask.count is 0 if no request waits */
     struct serving_ask ask;
     bool is_noted;                  /* in the pass */
     /* the ordinal (sample number) at which the pass (iteration over the loader) ends, as the thread

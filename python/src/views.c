@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Python functions for views, which choose and mix samples of data sets. One function writes
- * the JSON document that defines a view. Another writes the file with the numbers of the samples
- * that a Python condition has chosen. A third finds the training steps at which given samples come
- * in an epoch. */
+ * the JSON document that defines a view. Another function writes the file with the numbers of the
+ * samples that a Python condition has chosen. The third function finds the training steps in which
+ * given samples are used. */
 #include "module.h"
 
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The threads that make the crops of batches.
- *
- *     sheaf_pixels_begin --a job for each thread--> workers --> the caller's memory
- *     sheaf_pixels_wait  <--the last job of the batch has ended--+
+ * The threads that make the crops of batches. sheaf_pixels_begin adds a job for each thread. The
+ * threads run the jobs, which write the crops to the caller's memory. sheaf_pixels_wait returns
+ * when the last job of the batch has ended.
  *
  * A job needs memory for one picture at a time. It takes all of this memory at once, from the
  * memory_bytes of the pool. If too little is left, the job waits until other jobs have given back
@@ -34,7 +33,7 @@ struct sheaf_pixels_batch {
     struct sheaf_pixels_pool *pool;
     const struct sheaf_sample *samples;
     size_t count;
-    /* name of the field with the image; NULL for the first one */
+    /* name of the field with the image; NULL for the first image field of each sample */
     char *field;
     uint8_t **out;
     struct sheaf_crop_box *crops;
@@ -335,7 +334,7 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
     if (b == NULL)
         return;
     b->next = b->count;             /* No job takes another sample. */
-    /* The wait ensures that the pool no longer uses the jobs, so they can be freed. */
+    /* Wait until the pool no longer uses the jobs, so that they can be freed. */
     for (size_t i = 0; i < b->job_count; i++)
         (void)workers_wait(b->pool->workers, &b->jobs[i].job);
     pthread_cond_destroy(&b->made);
