@@ -22,12 +22,12 @@
 
 /* largest number of attributes that one line may have (SageMaker's limit for a request) */
 #define ATTRIBUTES_MOST 16
-#define ATTRIBUTE_NAME_MOST 256     /* bytes of a name */
+#define ATTRIBUTE_NAME_MOST 256     /* largest size of a name in bytes */
 #define ATTRIBUTES_CONTAINER SHEAF_RECORDIO     /* the container in which the platform delivers
                                                    attributes */
 
 struct attributes {
-    char *text;                 /* what the names point into */
+    char *text;                 /* the text to which the names point */
     const char *names[ATTRIBUTES_MOST];
     size_t count;
 };

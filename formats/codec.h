@@ -89,7 +89,7 @@ struct codec_ops {
     void (*stream_free)(struct codec_stream *stream);
 };
 
-/* NULL for SHEAF_CODEC_NONE. */
+/* Returns NULL for SHEAF_CODEC_NONE. */
 const struct codec_ops *codec_of(enum sheaf_codec codec);
 
 /* Returns the codec of a stream that begins with the `size` bytes at `data`. Returns

@@ -531,8 +531,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err)
 {
-    /* A sample has at most FIELD_LIMIT fields. If our packer wrote the Example, it may also have up
-     * to OWN_FEATURES features that do not become fields. */
+    /* A sample has at most FIELD_LIMIT fields. An Example of our packer may also have up to
+     * OWN_FEATURES features that do not become fields. */
     const size_t most = FIELD_LIMIT + (context->ours ? OWN_FEATURES : 0);
     char path[KEY_LIMIT + 1], image_name[16];
     struct known_features known;

@@ -77,14 +77,14 @@ struct record {
      * the shard has no .lst file. */
     const char *name_line;
     size_t name_line_size;
-    uint64_t number;            /* in the data set */
+    uint64_t number;            /* number of the sample in the data set */
     uint32_t shard;
-    uint64_t record;            /* in the shard */
+    uint64_t record;            /* number of the record in the shard */
 };
 
 /* Text that need not be NUL-terminated. */
 struct text {
-    const char *data;           /* NULL: none */
+    const char *data;           /* NULL if there is no text */
     size_t size;
 };
 
@@ -145,19 +145,19 @@ struct decode_scratch {         /* zero-initialised */
 };
 
 struct encode_context {
-    const char *const *classes;     /* as above; a class_name in the sample takes precedence */
+    const char *const *classes;     /* class names; the sample's own class_name comes first */
     size_t class_count;
     int label_base;
-    const struct kept_features *kept;        /* of the sample; or NULL */
+    const struct kept_features *kept;        /* features kept with the sample; or NULL */
 };
 
 struct encoded {
     size_t size;                /* bytes appended to `out` */
-    uint32_t crc;               /* as check() would give it */
+    uint32_t crc;               /* the CRC that check() would return */
     /* size of the line for the .lst file that encode() has appended to its parameter `names`,
      * including the newline; 0 if the container has no .lst files */
     size_t name_line_size;
-    bool multipart;             /* RecordIO: it holds the magic */
+    bool multipart;             /* RecordIO: the record has several parts */
 };
 
 /* Other readers with index files of their own (interop_index.c). */
@@ -187,7 +187,7 @@ struct format_ops {
     /* The programs for which index files of a shard can be written, as a bit mask of INTEROP_DALI,
      * INTEROP_MXNET and so on. */
     unsigned interop;
-    unsigned interop_always;    /* and which it always has */
+    unsigned interop_always;    /* programs whose index files are always written */
     /* Appends the line for one frame (stored record) to the index file of another program.
      * `index_line` is NULL if has_members is set, because the index file of a tar lists members
      * instead of frames. */
@@ -216,7 +216,7 @@ struct format_ops {
     size_t (*content_at)(const struct sheaf_sample *sample, const struct encode_context *context,
                          const struct sheaf_field *field);
 
-    /* Appends what ends a shard. */
+    /* Appends the end of a shard. */
     int (*finish)(struct buf *out, struct sheaf_error *err);
 
     /* Examines the next part of a stream, which begins at `data`, and sets *part to its kind and
@@ -273,7 +273,7 @@ struct format_ops {
 extern const struct format_ops tfrecord_ops, recordio_ops, webdataset_ops;
 
 const struct format_ops *format_of(enum sheaf_container container);
-int format_id_of(const char *name);     /* without aliases; -1: unknown */
+int format_id_of(const char *name);     /* knows no aliases; -1 if unknown */
 
 /* Returns the length of a file name without the suffixes of a codec and a container: 3 for
  * "a.1.tar.gz". If the name has no such suffix, one last suffix of letters is left out: 5 for

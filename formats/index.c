@@ -303,7 +303,7 @@ static bool take_long_varint(struct index_cursor *c, uint64_t *value)
     return false;
 }
 
-/* Most are of one byte. */
+/* Most varints have one byte. */
 static inline bool take_varint(struct index_cursor *c, uint64_t *value)
 {
     if (c->at == c->end || *c->at >= 0x80)

@@ -24,10 +24,10 @@ struct interop_writer {
     unsigned interop;           /* INTEROP_ bits of the requested programs */
     enum sheaf_container container;
     enum sheaf_codec codec;
-    struct buf index;           /* of SHARD.idx so far */
-    struct buf offsets;         /* of SHARD.tar.idx so far */
-    uint64_t samples;           /* of this shard so far */
-    uint64_t end;               /* end of the last one in the shard */
+    struct buf index;           /* content of SHARD.idx so far */
+    struct buf offsets;         /* content of SHARD.tar.idx so far */
+    uint64_t samples;           /* samples of this shard so far */
+    uint64_t end;               /* end of the last sample in the shard */
     bool has_blank;             /* whether a member's path contains a blank */
 };
 

@@ -19,8 +19,8 @@ struct key_seen {               /* zero-initialised */
     /* `capacity` is the number of elements of the hash table, a power of 2. `count` is the number
      * of keys in the table. */
     size_t capacity, count;
-    uint64_t repeated;          /* keys that came again */
-    char *first;                /* the first of them; NULL */
+    uint64_t repeated;          /* number of repeated keys */
+    char *first;                /* the first repeated key; or NULL */
 };
 
 /* Takes the next key. */

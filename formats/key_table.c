@@ -212,7 +212,7 @@ struct table_writing {
     const struct key_table *table;
     key_table_put_fn *put;
     void *context;
-    struct buf out;             /* what is not put yet */
+    struct buf out;             /* bytes that were not put yet */
     struct buf entries;         /* entries of the bucket that is being filled */
     struct buf records;
     uint64_t bucket, added;

@@ -3,11 +3,10 @@
  * dataset.keys is a hash table that finds the number of a sample by its key. formats/FORMATS.md has
  * the bytes.
  *
- * The file has a header, one entry for each sample, and one record for each bucket. A bucket is the
- * range of entries whose keys have similar hashes. The record of a bucket states where the bucket
- * ends. The positions of the records follow from the number of samples. So a lookup takes two
- * reads: the first one gets the records of the bucket and of the bucket before it, and the second
- * one gets the bucket.
+ * The file has a header, one entry for each sample, and one record for each bucket. A bucket is a
+ * range of entries, and the hash of a key determines the bucket of its entry. The record of a
+ * bucket states where the bucket ends. So a lookup takes two reads: the first one gets the records
+ * of the bucket and of the bucket before it, and the second one gets the bucket.
  *
  * The table does not contain the keys themselves. An entry holds a part of the key's hash and the
  * number of a sample. Only the sample itself shows whether it really has the key.
@@ -38,7 +37,7 @@ struct key_table {
     char fingerprint[33];
     uint64_t samples, buckets;
     size_t entry_bytes;
-    uint64_t bytes;             /* of the file */
+    uint64_t bytes;             /* size of the file in bytes */
 };
 
 /* Fills `table` with the values from which the positions in dataset.keys follow. `samples` is the
@@ -73,7 +72,7 @@ struct key_range key_table_records(const struct key_table *table, uint64_t bucke
 /* A bucket, as its record describes it. */
 struct key_bucket {
     struct key_range range;
-    uint32_t sum;               /* of its bytes */
+    uint32_t sum;               /* checksum of its bytes */
 };
 
 /* `records`: the bytes of key_table_records. */

@@ -89,7 +89,7 @@ int manifest_option_number(const struct manifest *manifest, const char *name, ui
 struct manifest_images {
     /* number of images that were converted to plain JPEGs; the file converted.tsv lists them */
     uint64_t converted;
-    uint64_t resized;           /* only made smaller */
+    uint64_t resized;           /* number of images that were only shrunk */
 };
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,
                     struct sheaf_error *err);
@@ -108,7 +108,7 @@ int manifest_sum(const struct manifest *manifest, const char *name, uint64_t *su
  * changed images are copied only in this case. */
 int manifest_inherit(const struct manifest *const *sources, size_t count, bool whole,
                      char **options_json, struct sheaf_error *err);
-/* The images of both. */
+/* Adds up two counts of changed images. */
 struct manifest_images manifest_images_sum(struct manifest_images a, struct manifest_images b);
 
 #endif

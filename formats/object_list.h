@@ -15,7 +15,7 @@
 
 struct object_list {
     const char *url;            /* for messages */
-    const char *at, *end;       /* what is not taken yet */
+    const char *at, *end;       /* the text that was not parsed yet */
     /* number of the element that object_list_next() took last; the first element of the array has
      * the number 1 */
     size_t number;

@@ -5,10 +5,10 @@
  * - a u32 with the flag `cflag` (upper 3 bits) and the length of the data (lower 29 bits);
  * - the data, and zeros up to a multiple of 4 bytes.
  *
- * Most records have one part (cflag 0). But the magic number must not occur at an aligned position
- * within the data. If it does, the writer removes it and splits the record there into a first part
- * (cflag 1), middle parts (2) and a last part (3). The reader inserts the magic number again
- * between the parts.
+ * Most records have one part (cflag 0). But the data must not contain the magic number at a
+ * multiple of 4 bytes. If it does, the writer removes the magic number and splits the record there
+ * into a first part (cflag 1), middle parts (2) and a last part (3). The reader inserts the magic
+ * number again between the parts.
  *
  * The record has no checksum; the index has a CRC of each record. record_payload.h describes the
  * data. */
@@ -49,7 +49,7 @@ static void recordio_write_header(uint8_t *p, enum cflag cflag, size_t length)
 
 /* Checks the header of a part of a record. `record_open` means that the part is not the record's
  * first one. Except in the last part, the length of the data must be a multiple of 4, because the
- * writer splits a record only at an aligned position. */
+ * writer splits a record only at a multiple of 4 bytes. */
 static int check_header(const uint8_t *data, bool record_open, struct sheaf_error *err)
 {
     const struct header h = read_header(data);

@@ -44,14 +44,14 @@ struct slice {
     size_t suffix_size;
     const uint8_t *data;
     size_t size;
-    int form;                   /* the decoder's own */
-    unsigned place;             /* of it in scratch->kept */
+    int form;                   /* for the decoder's own use */
+    unsigned place;             /* index of its feature in scratch->kept */
 };
 
 /* Empties the scratch. */
 void sample_begin(struct decode_scratch *scratch);
 
-/* SHEAF_ERR_LIMIT past FIELD_LIMIT. */
+/* Returns SHEAF_ERR_LIMIT if there are already FIELD_LIMIT slices. */
 int sample_add(struct decode_scratch *scratch, const struct slice *slice,
                struct sheaf_error *err);
 

@@ -12,7 +12,7 @@
 
 /* A shard whose stem may become longer. */
 struct stem {
-    const char *name;           /* of the shard, with its directories */
+    const char *name;           /* name of the shard, with its directories */
     struct text *text;          /* its stem, as name_stem() gives it */
 };
 

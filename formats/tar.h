@@ -34,7 +34,7 @@ enum tar_kind {
 struct tar_member {
     enum tar_kind kind;
     size_t header_bytes;        /* bytes from the first extension header to the data */
-    uint64_t bytes;             /* of data */
+    uint64_t bytes;             /* size of the data in bytes */
     const char *prefix, *name;
     size_t prefix_size, name_size;
     bool is_label;              /* whether tar_write made the member of the labels */

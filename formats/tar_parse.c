@@ -29,8 +29,8 @@ struct extensions {
     size_t path_size, gnu_path_size;
     bool has_size;
     uint64_t size;
-    const char *problem;                /* of the member; or NULL */
-    bool rules_all;                     /* whether a global header changes the members */
+    const char *problem;                /* problem of the member; or NULL */
+    bool rules_all;                     /* whether a global header affects all later members */
 };
 
 static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf_error *err)

@@ -453,7 +453,7 @@ static int take_stages(const json_t *list, struct view *v, struct sheaf_error *e
     return code;
 }
 
-/* How long an epoch is. */
+/* Reads the length of an epoch. */
 static int take_length(const json_t *document, struct view *v, struct sheaf_error *err)
 {
     const json_t *samples = json_object_get(document, "samples");

@@ -14,7 +14,7 @@
 
 #include "sheaf.h"
 
-#define VIEW_BYTES_MOST   ((size_t)64 << 20)    /* of a document */
+#define VIEW_BYTES_MOST   ((size_t)64 << 20)    /* largest size of a document */
 #define VIEW_SOURCES_MOST 65535u
 #define VIEW_STAGES_MOST  1024u
 #define VIEW_REPEAT_ONE   ((uint64_t)1000000)   /* repeats are in millionths */

@@ -32,19 +32,19 @@ struct shared_arena {
     pthread_mutex_t lock;
     int descriptor;
     char *base;
-    size_t bytes;               /* of addresses, */
+    size_t bytes;               /* size of the address range in bytes */
     size_t piece_bytes;         /* size of the part for pieces */
-    unsigned forks;             /* fork_count when it was made */
+    unsigned forks;             /* fork_count when the arena was made */
     struct {
         size_t backed;          /* end of the memory in the part for pieces */
-        size_t reader_backed;   /* and in the reader's */
+        size_t reader_backed;   /* end of the memory in the reader's part */
         size_t pieces;
         /* free ranges in the part of the arena (shared memory) for pieces, sorted by position;
          * adjacent free ranges are joined into one */
         struct arena_gap *gaps;
         size_t gap_count, gap_capacity;
-        size_t reader_users;    /* the reader, and everything that it gave to keep */
-        size_t users;           /* those, the owner, and every piece */
+        size_t reader_users;    /* users of the reader's part */
+        size_t users;           /* these users, the owner, and every piece */
     } locked;
 };
 
@@ -56,9 +56,9 @@ struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes);
  * any more. `arena` may be NULL. */
 void arena_close(struct shared_arena *arena);
 
-/* NULL: there is no room. */
+/* Returns NULL if there is no room. */
 void *arena_take_piece(struct shared_arena *arena, size_t bytes);
-/* NULL is fine. */
+/* `piece` may be NULL. */
 void arena_give_piece(struct shared_arena *arena, void *piece, size_t bytes);
 
 /* Sets the reader's options so that the reader puts its samples into the second part of the arena

@@ -15,13 +15,13 @@ struct dataset_opening {
     char **sources;
     size_t count;
     bool is_channel;
-    bool joins;                     /* as sheaf_dataset_open_joined */
+    bool joins;                     /* set to open with sheaf_dataset_open_joined */
     char *offline;                  /* the cache for sheaf_dataset_open_offline; or NULL */
     uint64_t wait_seconds;
     struct sheaf_dataset *dataset;
-    uint32_t rank, world_size;      /* of a channel; 0: not known */
-    const char *world_by;           /* what says so */
-    char *description;              /* of a channel; else NULL */
+    uint32_t rank, world_size;      /* of a channel; 0 if unknown */
+    const char *world_by;           /* name of the setting that states them */
+    char *description;              /* description of a channel; or NULL */
     bool is_pipe;
     struct sheaf_reader_options order;      /* defaults, or the values of the job's
                                                hyperparameters */

@@ -11,12 +11,12 @@
 #define CODES (-SHEAF_ERROR_CODES_END)
 
 static PyObject *error_type;
-static PyObject *error_types[CODES];    /* by -code */
+static PyObject *error_types[CODES];    /* index: minus the error code */
 
 struct error_kind {
     int code;
     const char *name;
-    PyObject **also;            /* the built-in one; NULL: none */
+    PyObject **also;            /* the built-in exception; or NULL */
     const char *doc;
 };
 

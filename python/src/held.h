@@ -64,10 +64,10 @@ struct ranges {
 
 struct held {
     struct sheaf_reader *reader;
-    struct shared_arena *arena;        /* NULL: none */
-    char *words;                /* of the arena */
+    struct shared_arena *arena;        /* NULL if there is none */
+    char *words;                /* the words in the arena */
     struct lease leases[HELD_WORDS];
-    uint64_t epoch;             /* the reader's */
+    uint64_t epoch;             /* the epoch that the reader reads */
     /* ordinal (number in the rank's part of the epoch) of the next sample that the reader returns;
      * UINT64_MAX if the reader must seek first */
     uint64_t place;
@@ -94,7 +94,7 @@ struct held {
 
 bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch,
                struct shared_arena *arena);
-void held_free(struct held *h);         /* except the reader */
+void held_free(struct held *h);         /* does not free the reader */
 
 /* Begins a pass (iteration over the loader) at the ordinal `first`, which is a number in the rank's
  * part of the epoch. */

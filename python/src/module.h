@@ -93,7 +93,7 @@ void pack_options_free(struct sheaf_pack_options *options);
 
 /* Paths as C strings, which were made from a Python path or from a sequence of paths. */
 struct sources {
-    PyObject *list;             /* of bytes, which own the texts */
+    PyObject *list;             /* Python list of bytes objects with the texts */
     const char **texts;
     size_t count;
 };
@@ -106,15 +106,15 @@ void sources_free(struct sources *sources);
 struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
-    PyObject *source;           /* as given, for pickling */
+    PyObject *source;           /* the source as given, for pickling */
     /* rank and world size at the time when a channel of pipes (Amazon SageMaker's Pipe mode) was
      * opened; both are 0 if the source is not such a channel, or if they are unknown */
     uint32_t rank, world_size;
     /* name of the setting from which rank and world size were taken, such as "RANK and
      * WORLD_SIZE" */
     const char *world_by;
-    char *description;          /* of a channel: one line */
-    bool is_pipe;               /* of a channel */
+    char *description;          /* one line that describes a channel */
+    bool is_pipe;               /* true for a channel of pipes */
     struct sheaf_reader_options order;  /* the defaults, or the order of a channel's job */
 };
 
@@ -220,7 +220,7 @@ PyObject *label_object(double label);
  * handle signals. The functions must be called without the GIL. */
 struct signal_watch;
 
-struct signal_watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could be had */
+struct signal_watch *watch_new(struct sheaf_reader *reader);  /* NULL if no thread can be started */
 void watch_enter(struct signal_watch *watch);
 void watch_leave(struct signal_watch *watch);
 void watch_free(struct signal_watch *watch);
@@ -239,7 +239,7 @@ struct calls {
 
 /* Takes the callables from the keywords of a call. */
 void calls_take(struct calls *calls, PyObject *keywords);
-void calls_begin(struct calls *calls);      /* lets the GIL go */
+void calls_begin(struct calls *calls);      /* releases the GIL */
 void calls_end(struct calls *calls);
 /* Raises the exception that one of the program's callables has raised during the call. If no
  * callable has raised one, raises the exception for `error`. Must be called after calls_end.

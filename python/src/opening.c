@@ -10,11 +10,11 @@
 #include <string.h>
 
 struct reader_opening {
-    struct reader_opening *next;           /* in `left` */
+    struct reader_opening *next;           /* next element of the list `left` */
     PyObject *dataset;              /* a reference */
     struct sheaf_reader_options options;
-    char *cache_directory;          /* the options' */
-    struct shared_arena *arena;            /* that serves the reader; NULL: none */
+    char *cache_directory;          /* the cache directory of the options */
+    struct shared_arena *arena;            /* shared memory for the reader; or NULL */
     struct teller *teller;
     struct sheaf_reader *reader;
     struct sheaf_error error;

@@ -22,7 +22,7 @@ struct pool_object {
     PyObject *slots;                /* the list of its memory for batches */
     unsigned forks;                 /* fork_count when the pool was made */
     _Atomic uint64_t read_ns;       /* time that the thread has spent on reading */
-    PyTypeObject *batch_type;       /* of its batches; NULL: Crops itself */
+    PyTypeObject *batch_type;       /* type of the batches; NULL means Crops */
     struct ready_times ready;
 };
 
@@ -58,7 +58,7 @@ struct slot_object {
     /* samples: number of samples for which the slot has room; crops: number of crops of these
      * samples */
     size_t samples, crops;
-    struct slot_parts *parts;       /* for later batches */
+    struct slot_parts *parts;       /* objects for later batches */
     size_t part_count;
     bool is_used;                   /* crops are being made in it */
     bool is_once;                   /* the memory is for one batch only */
@@ -70,7 +70,7 @@ struct crops_object {
     PyObject_HEAD
     struct pool_object *pool;
     struct slot_object *slot;       /* NULL once the crops are made */
-    struct slot_parts parts;        /* of this batch */
+    struct slot_parts parts;        /* the objects of this batch */
     /* for each attribute of the batch (enum crops_part): the value that the program has set in its
      * place, or NULL if the program has set none */
     PyObject *replaced[CROPS_PARTS];

@@ -25,14 +25,14 @@ struct skipped {
  * It exists as long as the library's reader. */
 struct teller {
     struct reader_object *reader;       /* NULL while it is being opened, perhaps for nobody */
-    struct skipped *first, **last;      /* until then */
+    struct skipped *first, **last;      /* reports kept while the reader is being opened */
 };
 
 struct reader_object {
     PyObject_HEAD
     struct guard guard;
     PyObject *dataset;
-    struct sheaf_reader *reader;    /* NULL: closed */
+    struct sheaf_reader *reader;    /* NULL if the reader is closed */
     /* whether another thread waits to close the reader, so that running calls must end */
     bool closing;
     struct signal_watch *watch;
@@ -46,8 +46,8 @@ struct reader_object {
      * samples */
     struct batch_object *batch;
     size_t next;                    /* index of the batch's next sample */
-    struct sheaf_error failed;      /* code 0: it has not */
-    bool ended;                     /* so has the epoch */
+    struct sheaf_error failed;      /* code 0 if nothing has failed */
+    bool ended;                     /* true if the epoch has ended */
     uint64_t epoch;
     size_t ahead;                   /* samples to take next time */
 };

@@ -33,8 +33,8 @@ struct sent {
 
 struct arena_object {
     PyObject_HEAD
-    struct shared_arena *arena;        /* NULL: it is not open */
-    char *words;                /* a piece, the first */
+    struct shared_arena *arena;        /* NULL if the arena is not open */
+    char *words;                /* words of the batches: the first piece */
     struct sent sent[WORDS];
 };
 

@@ -26,9 +26,9 @@ struct reports {
 struct server_object {
     PyObject_HEAD
     PyObject *dataset;
-    struct serving *_Atomic serving;    /* NULL: closed */
+    struct serving *_Atomic serving;    /* NULL if the server is closed */
     bool is_shared;                 /* other processes use the samples as well */
-    PyThread_type_lock lock;        /* of whoever asks */
+    PyThread_type_lock lock;        /* held by the thread that makes a request */
     struct reports *reports;
     unsigned forks;                 /* fork_count when it was made */
 };
@@ -229,7 +229,7 @@ static void server_release(struct server_object *self)
 
     self->serving = NULL;
     if (serving == NULL || self->forks != fork_count)
-        return;                         /* it is the parent's */
+        return;                         /* it belongs to the parent */
     Py_BEGIN_ALLOW_THREADS
     PyThread_acquire_lock(self->lock, WAIT_LOCK);       /* a later request sees that it is closed */
     serving_stop(serving);

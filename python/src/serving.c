@@ -319,9 +319,9 @@ static bool turn_to(struct serving *s, struct client *c)
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
-/* Copies the numbers of skipped samples to the fields that the program can read. These are the
- * samples that the reader has skipped in this pass (iteration over the loader). If memory is
- * exhausted, these samples are not reported. */
+/* Tells the program which samples the reader has skipped in this pass (iteration over the loader):
+ * copies their ordinals (sample numbers) to s->locked.holes. If memory is exhausted, these samples
+ * are not reported. */
 static void note_holes_locked(struct serving *s)
 {
     const struct ranges *holes = &s->held.holes;

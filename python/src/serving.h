@@ -66,7 +66,7 @@ struct serving_reply {
 };
 #define SERVING_NO_WORD   UINT32_MAX
 #define SERVING_WORD_FREE 0u    /* value of a word whose answer is done with */
-#define SERVING_WORD_USED 1u    /* and until then this */
+#define SERVING_WORD_USED 1u    /* value before that */
 
 static inline bool serving_ask_is_valid(const struct serving_ask *ask)
 {

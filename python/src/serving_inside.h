@@ -10,7 +10,7 @@
 #include "serving.h"
 
 #define CLIENTS_MOST 1024u
-#define PASSES_MOST  16u            /* begun, and not asked for yet */
+#define PASSES_MOST  16u            /* passes that were begun but not requested */
 
 /* A worker's connection. */
 struct client {
@@ -19,18 +19,18 @@ struct client {
     struct serving_hello hello;
     /* the request of the client that is not answered yet; ask.count is 0 if no request waits */
     struct serving_ask ask;
-    bool is_noted;                  /* in the pass */
+    bool is_noted;                  /* whether `ask` was recorded in its pass */
     /* the ordinal (sample number) at which the pass (iteration over the loader) ends, as the thread
      * has told the client; UINT64_MAX if the thread has not told the client yet */
     uint64_t end;
-    uint64_t pass, latest;          /* its last request: this ordinal in this pass */
+    uint64_t pass, latest;          /* pass and ordinal of its last request */
     char input[sizeof(struct serving_ask)];
     size_t input_size;
 };
 
 /* A rank of the host. */
 struct member {
-    uint32_t workers;               /* 0: it has not come yet */
+    uint32_t workers;               /* 0 if none has connected yet */
     /* joined: number of the rank's workers that have made a request in this pass (iteration over
      * the loader); left: number of the rank's workers whose connections have ended */
     uint32_t joined, left;
@@ -46,19 +46,19 @@ struct serving {
     struct client clients[CLIENTS_MOST];    /* the first one is this process, without a
                                                descriptor */
     size_t client_count;
-    struct serving_pass pass;       /* under way; number 0: none yet */
-    uint32_t ranks;                 /* that share the serving */
+    struct serving_pass pass;       /* present pass; number 0 before the first */
+    uint32_t ranks;                 /* number of ranks that share the thread */
     struct member members[CLIENTS_MOST];
     /* wait_ns: longest time in nanoseconds to wait for ranks that have not begun the pass;
      * waits_since: time at which this wait began, or 0 if no client waits */
     uint64_t wait_ns, waits_since;
-    uint64_t asked_first;           /* least ordinal requested in it; UINT64_MAX if none */
+    uint64_t asked_first;           /* least requested ordinal; UINT64_MAX if none */
     pthread_mutex_t lock;
     pthread_cond_t done;
     struct {
-        int listener;               /* -1: nobody else may come */
+        int listener;               /* -1 if no further client may connect */
         bool ending;
-        uint64_t over;              /* a pass that all have ended */
+        uint64_t over;              /* the last pass that all ranks have finished */
         /* number of ranks that have not begun the present pass (iteration over the loader) */
         uint32_t missing;
         struct serving_pass passes[PASSES_MOST];    /* a ring */
@@ -72,7 +72,7 @@ struct serving {
         struct serving_ask ask;
         struct serving_reply reply;
     } locked;
-    struct serving *next;           /* of this process */
+    struct serving *next;           /* next serving thread of this process */
 };
 
 /* The thread, until `ending`. */
