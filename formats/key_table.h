@@ -5,8 +5,9 @@
  *
  * The file has a header, one entry for each sample, and one record for each bucket. A bucket is a
  * range of entries, and the hash of a key determines the bucket of its entry. The record of a
- * bucket states where the bucket ends. So a lookup takes two reads: the first one gets the records
- * of the bucket and of the bucket before it, and the second one gets the bucket.
+ * bucket states where the bucket ends. The positions of the records follow from the number of
+ * samples. So a lookup takes two reads: the first one gets the records of the bucket and of the
+ * bucket before it, and the second one gets the bucket.
  *
  * The table does not contain the keys themselves. An entry holds a part of the key's hash and the
  * number of a sample. Only the sample itself shows whether it really has the key.
