@@ -12,8 +12,8 @@
  * - A COLUMN is a field that was added to the samples of a data set after packing.
  * - An EPOCH is one pass over a data set. The samples of an epoch are divided into sequences of
  *   equal length, its LANES.
- * - A RANK is one of the processes that train together, each of which reads its part of an epoch.
- *   The WORLD SIZE is their number.
+ * - A RANK is one of the processes that train together. Each rank reads its part of an epoch. The
+ *   WORLD SIZE is the number of ranks.
  * - A rank may divide its part among several WORKERS (processes that read samples). */
 /* Rules for results and options:
  *
@@ -23,9 +23,9 @@
  * - Messages. Some objects, such as a reader, keep the message of their last error. Functions that
  *   have no such object take a `struct sheaf_error *`, which may be NULL and is written only on
  *   failure.
- * - Options. The _init function of an options struct stores the struct's size, which is the
- *   argument `size`, and its defaults. So programs that were built with an older header can use a
- *   newer library with the same file name: libsheaf.so.MAJOR from version 1.0 on,
+ * - Options. The _init function of an options struct sets the defaults, and stores the struct's
+ *   size, which the caller passes as `size`. So programs that were built with an older header can
+ *   use a newer library with the same file name: libsheaf.so.MAJOR from version 1.0 on,
  *   libsheaf.so.0.MINOR before. The comment of a field states its default first.
  * - Flags and functions. An option `interrupt` is NULL or points to a flag. Once the flag is not 0,
  *   the call ends with SHEAF_ERR_INTERRUPTED. `progress`, `report` and `plan` are functions that
@@ -39,10 +39,10 @@
  *   stated otherwise. Pointers in an _info struct are valid as long as its object. Every _free
  *   function accepts NULL.
  * - Conservation. Nothing is lost silently. Everything in the input of a call is in its output, or
- *   is counted and named as skipped or ignored; repeated samples are counted too. At its end, an
- *   epoch compares the number of returned samples and corrupt records with the expected number (for
- *   a stream: with the number found). If they differ, the last call returns SHEAF_ERR_MISMATCH, not
- *   SHEAF_END.
+ *   is counted and named as skipped or ignored; repeated samples are counted too. At the end of an
+ *   epoch, the number of returned samples and corrupt records is compared with the expected number.
+ *   For a stream, it is compared with the number that was found. If the numbers differ, the last
+ *   call returns SHEAF_ERR_MISMATCH, not SHEAF_END.
  * - The library never prints, never exits, and installs no signal handler. */
 #ifndef SHEAF_H
 #define SHEAF_H
@@ -329,9 +329,9 @@ struct sheaf_source_info {
      * source. If the data set is not a view, it is the number of all samples of this source.
      * `share` is the fraction of an epoch's samples that comes from this source. */
     uint64_t chosen; double share;
-    /* `weight` is the weight of the source in the first stage of the view (a stage is a part of the
-     * training with fixed weights). `shared` is the number of samples that the view selects from
-     * this source and also from the earlier source `same_as`, which has the same content. */
+    /* `weight` is the weight of the source in the first stage of the view. (A stage is a part of
+     * the training with fixed weights.) `shared` is the number of samples that the view selects
+     * from this source and also from the earlier source `same_as`, which has the same content. */
     uint64_t weight, shared;
 };
 struct sheaf_dataset_info {
@@ -377,8 +377,8 @@ struct sheaf_dataset_info {
     /* number of files that were left out when the data set was packed; if the data set was
      * converted from another data set, the number of samples that were left out */
     uint64_t skipped;
-    /* repeated_keys is the number of samples whose key an earlier sample has as well. repeated_key
-     * is the first such key, or NULL if there is none. In a data set with an index, keys of all
+    /* repeated_keys is the number of samples with the key of an earlier sample. repeated_key is the
+     * first repeated key, or NULL if no key is repeated. In a data set with an index, keys of all
      * shards are compared. In foreign tars (written by other software), only keys of the same tar
      * are compared. If the files of one key are not next to each other in a foreign tar, this key
      * also counts as repeated. */
@@ -568,9 +568,9 @@ struct sheaf_reader_options {
     /* Default 1 GiB. Hard limit of the memory for reading ahead, for the shuffle buffers and for
      * the index, all together. */
     uint64_t memory_bytes;
-    /* Default 0, which means one per processor, at most 8; for local files one fewer, because the
-     * thread that calls sheaf_reader_next then does part of the work. Number of threads that read
-     * and check samples ahead of time. */
+    /* Default 0, which means one per processor, at most 8. For local files, the default is one
+     * fewer, because the thread that calls sheaf_reader_next then does part of the work. Number of
+     * threads that read and check samples ahead of time. */
     unsigned threads;
     /* Default FAIL, so a bad record ends the epoch with an error. SKIP leaves bad records out. A
      * record with more than 1,024 fields or 65,536 labels is also bad. If all records are bad, the
@@ -609,8 +609,8 @@ SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, s
  *
  * - RANK and WORLD_SIZE (torchrun);
  * - OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE (Open MPI);
- * - SLURM_PROCID and SLURM_NTASKS, if SLURM_STEP_ID is set as well (srun sets all three; a batch
- *   script without srun has only the first two, and is a single process);
+ * - SLURM_PROCID and SLURM_NTASKS, if SLURM_STEP_ID is set as well. srun sets all three. A batch
+ *   script without srun has only the first two, and is a single process;
  * - SM_CURRENT_HOST and SM_HOSTS (SageMaker). If no launcher has set its variables, the file
  *   resourceconfig.json in the directory `config` is used. If `config` is NULL, the directory is
  *   /opt/ml/input/config. The rank is the index of the current host in the list of hosts.
@@ -663,11 +663,11 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * pointers from the last call become invalid. Returns SHEAF_ERR_STATE if there are no samples, or
  * if they were already detached.
  *
- * A sample of 4 KiB or more is not copied if memory_bytes has room for the whole buffer into which
- * it was read (about 1 MiB, or 8 MiB for remote shards). The sample then stays in this buffer,
- * which counts in memory_bytes until the sample is freed. All other samples are copied to memory
- * that does not count in memory_bytes. The copies are sorted by field: first the first field of
- * every copied sample, then the second fields, and so on.
+ * A sample of 4 KiB or more stays in the buffer into which it was read, if memory_bytes has room
+ * for this buffer. (The buffer has about 1 MiB, or 8 MiB for remote shards.) The buffer then counts
+ * in memory_bytes until the sample is freed. All other samples are copied to memory that does not
+ * count in memory_bytes. The copies are sorted by field: first the first field of every copied
+ * sample, then the second fields, and so on.
  *
  * If options.memory is set, samples that are not copied lie in this memory. Another process or a
  * device can then use them without a copy. The memory must stay valid until the reader and these
@@ -689,19 +689,19 @@ SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
 /* Continues an epoch at a saved position. Seed, epoch, lanes, buffer size and remainder come from
- * the text, not from the options.
+ * the position, not from the options.
  *
- * If every lane (one of the equal sequences of an epoch) had returned the same number of samples
- * when the position was saved, the position can be used with any world_size x workers that divides
- * the number of lanes. Otherwise only the same rank and worker can use the position.
+ * Usually only the same rank and worker can use the position. But if all lanes (the sequences of an
+ * epoch) had returned the same number of samples when the position was saved, any rank and worker
+ * can use it. The number of lanes must then be a multiple of world_size x workers.
  *
  * Returns SHEAF_ERR_CHANGED if the position belongs to another data set. Returns SHEAF_ERR_ARGUMENT
  * if the text is damaged, or if the position is outside of the epoch. For a stream, this call
  * cannot know whether the position is outside of the epoch. In that case sheaf_reader_next returns
  * SHEAF_ERR_ARGUMENT later. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes a fingerprint of the data set. sheaf_reader_position stores the same fingerprint in a
- * position of options->epoch at which all ranks together have read `samples` samples.
+/* Writes the fingerprint that sheaf_reader_position stores in a position of options->epoch. At this
+ * position, all ranks together have read `samples` samples.
  *
  * For a view (a selection of samples), the fingerprint covers only the stages up to this position.
  * (A stage is a part of the training with fixed weights.) So the position stays valid when another
@@ -833,11 +833,11 @@ SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
     struct sheaf_channel_info *info, size_t sizeof_info);
 /* Opens the channel as a data set. The data set stays valid after the channel is freed.
  *
- * If the platform gives each host only a part of the objects (ShardedByS3Key), a saved position is
- * valid only on the host that saved it. Epochs must have the same length on all hosts, because the
- * ranks train together. Therefore the reader's option `remainder` must then be PAD, which is the
- * default, or DROP (ORDER.md, section 3). Returns SHEAF_ERR_UNSUPPORTED if equal lengths are
- * impossible. */
+ * If the platform gives each host only a part of the objects (ShardedByS3Key), two things are
+ * different. A saved position is valid only on the host that saved it. The ranks train together, so
+ * epochs must have the same length on all hosts. Therefore the reader's option `remainder` must be
+ * PAD, which is the default, or DROP (ORDER.md, section 3). Returns SHEAF_ERR_UNSUPPORTED if equal
+ * lengths are impossible. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Finds the rank and world size for readers of this channel. Usually these are the results of
@@ -850,9 +850,9 @@ SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
  * - SLURM_LOCALID and SLURM_NTASKS_PER_NODE (in a step of srun).
  *
  * If no pair is set, the rank is 0 and the world size is 1. The variables of
- * sheaf_world_from_environment may state the number of all processes as well. If this is neither
- * the number of processes on this host, nor that number times the number of hosts, the call returns
- * SHEAF_ERR_ARGUMENT. */
+ * sheaf_world_from_environment may also be set. The world size that they state must then be the
+ * number of processes on this host, or this number times the number of hosts. Otherwise the call
+ * returns SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 /* Sets the fields seed, epoch, shuffle_buffer and lanes of `options` from the hyperparameters
@@ -974,7 +974,7 @@ struct sheaf_filter { const char *pattern; int packs; };
 enum sheaf_resize_mode { SHEAF_SHORTER = 0, SHEAF_LONGER = 1, SHEAF_EXACT = 2 };
 enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1, SHEAF_CHECK_NONE = 2,
                           SHEAF_CHECK_USUAL = 3 };
-/* Says what packing does with a sample whose key an earlier sample has as well. FAIL: return an
+/* Says what packing does with a sample that has the key of an earlier sample. FAIL: return an
  * error. NUMBER: rename the sample to the first free key of KEY-2, KEY-3, ... DROP: leave the
  * sample out. */
 enum sheaf_duplicate_keys { SHEAF_DUPLICATE_FAIL = 0, SHEAF_DUPLICATE_NUMBER = 1,
@@ -991,9 +991,9 @@ struct sheaf_pack_options {
      * for each sample. */
     uint64_t shard_count;
     const char *prefix;             /* "shard" */
-    /* Default NULL. If the source is a list file: the directory to which the paths in it are
-     * relative; NULL means the directory of the list file. If the source is an archive: only this
-     * directory of the archive is packed; NULL means the whole archive. */
+    /* Default NULL. For a list file, the directory to which its paths are relative; NULL means the
+     * directory of the list file. For an archive, the only directory in it that is packed; NULL
+     * means the whole archive. */
     const char *root;
     /* Default 0: samples are shuffled. With 1, samples are packed in the byte order of their
      * keys. */
@@ -1014,9 +1014,9 @@ struct sheaf_pack_options {
                                        "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     /* Default 512 MiB. Hard limit of the memory for buffers. The memory for the plan (the sorted
-     * list of files and samples) does not count. A quarter of the limit is reserved for parts of
-     * uploads to S3, or the size of one part if that is more. The rest is for all other buffers. A
-     * part has 8 MiB, or 1/5000 of the shard if a shard has more than 40 GB. */
+     * list of files and samples) does not count. About a quarter of the limit is reserved for parts
+     * of uploads to S3, or more if the parts are large. The rest is for all other buffers. A part
+     * has 8 MiB, or 1/5000 of the shard if a shard has more than 40 GB. */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
@@ -1047,8 +1047,8 @@ struct sheaf_pack_options {
      * the last dot, and earlier dots of the base name become '_' in the key. */
     enum sheaf_key_end key_end;
     /* Default 0. With 1, images that some loaders cannot read, or read wrongly, are converted to
-     * plain JPEGs. These are files named .jpg or .jpeg that are CMYK or YCCK JPEGs, have an EXIF
-     * orientation, or are PNG, GIF, BMP or WebP files. */
+     * plain JPEGs. These are files named .jpg or .jpeg that are in fact CMYK or YCCK JPEGs, JPEGs
+     * with an EXIF orientation, or PNG, GIF, BMP or WebP images. */
     int fix_images;
     /* Default USUAL. Says how images are checked before they are packed. MARKERS: the sequence of
      * markers in a JPEG must be valid. DECODE: every pixel of an image must be decodable. NONE: no
@@ -1078,7 +1078,7 @@ struct sheaf_pack_options {
     /* Default NULL. Called for each class of a plan. sheaf_plan_make always calls it, other calls
      * only if dry_run is set. */
     sheaf_class_count_fn *class_count;
-    /* Default FAIL. Says what packing does with a sample whose key an earlier sample has as well.
+    /* Default FAIL. Says what packing does with a sample that has the key of an earlier sample.
      * Used only by sheaf_packer_open, by sheaf_convert, and by sheaf_plan_make if the source is a
      * data set. */
     enum sheaf_duplicate_keys duplicate_keys;
@@ -1106,9 +1106,9 @@ struct sheaf_pack_result {
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
     /* `shards` is the number of shards of the data set. shards_kept is the number of these shards
-     * that the option `resume` kept from an earlier run. As an exception, if the data set of a plan
-     * is already published, sheaf_pack_part packs nothing. It then sets `shards` to 0, and
-     * shards_kept to the number of shards of the part. */
+     * that the option `resume` kept from an earlier run. If the data set of a plan is already
+     * published, sheaf_pack_part packs nothing. In this case `shards` is 0, and shards_kept is the
+     * number of shards of the part. */
     uint64_t shards, shards_kept;
     /* number of files that were skipped (sheaf_packer: number of samples that were skipped); a
      * report file in the destination lists each of them */
@@ -1133,7 +1133,7 @@ struct sheaf_pack_result {
     uint64_t filtered;
     uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
                                        smaller */
-    /* number of samples whose key an earlier sample has as well. The option duplicate_keys decides
+    /* number of samples with the key of an earlier sample. The option duplicate_keys decides
      * whether these samples were renamed, or were left out and listed in the report file. */
     uint64_t duplicates;
 };
@@ -1371,8 +1371,8 @@ struct sheaf_plan_info {
     /* cls_looked is the number of fields `cls` (labels from files named .cls) that planning has
      * examined. cls_words is the number of these fields that do not consist of numbers. */
     uint64_t cls_looked, cls_words;
-    /* for a conversion: `duplicates` is the number of samples whose key an earlier sample has as
-     * well. `dropped` is the number of these samples that are left out. The others get new keys. */
+    /* for a conversion: `duplicates` is the number of samples with the key of an earlier sample.
+     * `dropped` is the number of these samples that are left out. The others get new keys. */
     uint64_t duplicates, dropped;
 };
 /* Reads a plan, and finds out which of its shards are already packed. May be called while parts are
@@ -1438,9 +1438,9 @@ SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_optio
  * If a program does not call this function, the manifest lists the class names that the samples
  * have. The list begins with label 0, or with label 1 if no sample has label 0. A label for which
  * no sample has a class name gets its number as its name. TFRecord shards also store the class name
- * of each sample. In the other containers, a class name must belong to one label from 0 to 2^20 -
- * 1, and this label must always have the same class name. Otherwise sheaf_packer_append returns
- * SHEAF_ERR_ARGUMENT. */
+ * of each sample. The other containers do not, so the list in the manifest must be enough: each
+ * class name must belong to one label from 0 to 2^20 - 1, and each label must have at most one
+ * class name. Otherwise sheaf_packer_append returns SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
 /* Appends a copy of the sample to the data set. Blocks until the memory budget has room for the
@@ -1577,11 +1577,10 @@ struct sheaf_verify_result {
     uint64_t labelled, unread_labels;
     /* key and location of the first sample that has no label; "" if every sample has a label */
     char unlabelled[512];
-    /* number of samples whose key an earlier sample has as well; always 0 for shards written by
-     * Sheaf */
+    /* number of samples with the key of an earlier sample; always 0 for shards written by Sheaf */
     uint64_t repeated_keys;
-    /* key and location of the first sample whose key an earlier sample has as well; "" if there is
-     * none */
+    /* key and location of the first sample with the key of an earlier sample; "" if no key is
+     * repeated */
     char repeated_key[512];
 };
 /* Reads the whole data set and checks it: the size and hash of each shard, the framing and
@@ -1659,7 +1658,7 @@ struct sheaf_column_result {
  * txt. Lines may be in any order.
  *
  * The samples are found in the file dataset.keys, which stores only a part of each key's hash. If
- * two keys have equal parts, the shards are read as well, because they have the keys. Returns
+ * several keys have the same part, the keys themselves are read from the shards. Returns
  * SHEAF_ERR_EXISTS if the column already exists. */
 SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
@@ -1700,9 +1699,9 @@ SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const ch
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);
 /* Writes part number `part` (from 0) of a column that is divided into `parts` parts. Keeps shards
- * that an earlier or concurrent run has finished. *result counts the values of this part. As an
- * exception, its field `unknown` counts values of the whole source, because a value belongs to no
- * part if no sample has its key. Returns SHEAF_ERR_CHANGED if the values of the source have changed
+ * that an earlier or concurrent run has finished. *result counts the values of this part. A value
+ * whose key belongs to no sample also belongs to no part. Therefore the field `unknown` counts such
+ * values of the whole source. Returns SHEAF_ERR_CHANGED if the values of the source have changed
  * since the plan was made. */
 SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
@@ -1810,10 +1809,10 @@ struct sheaf_feed_options {
      * fed. */
     int gunzip;
     const char *attributes;         /* NULL; for an augmented manifest: "source-ref,label" */
-    /* Default 256 MiB. Hard limit of the memory for the content of objects. With record_wrapper,
-     * half of it is for reading ahead, and the other half for building records. One record may then
-     * have at most a quarter of the limit, because its buffer may be copied when it grows. The list
-     * of objects is not counted. */
+    /* Default 256 MiB. Hard limit of the memory for the content of objects. The list of objects is
+     * not counted. With record_wrapper, half of the limit is for reading ahead, and the other half
+     * for building a record. A record may then have at most a quarter of the limit, because there
+     * are two copies of it while its buffer grows. */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
     void *context; const volatile int *interrupt;
@@ -1889,8 +1888,9 @@ enum sheaf_crop {
 };
 enum sheaf_resampling { SHEAF_BILINEAR = 0, SHEAF_BICUBIC = 1, SHEAF_LANCZOS = 2 };
 enum sheaf_layout { SHEAF_NCHW = 0, SHEAF_NHWC = 1 };
-/* Says with which versions of Pillow the pixels of the crops agree: up to 12.3, or from 13.0 on.
- * These versions differ in the order of the two passes (horizontal and vertical) of resizing. */
+/* Selects the versions of Pillow with which the crops agree pixel by pixel: up to 12.3, or from
+ * 13.0 on. Resizing has a horizontal and a vertical pass, and the versions differ in the order of
+ * the passes. */
 enum sheaf_pillow { SHEAF_PILLOW12 = 0, SHEAF_PILLOW13 = 1 };
 /* Several random crops of one decoded picture. */
 struct sheaf_pixels_view { uint32_t count, width, height; double scale[2]; };
@@ -1941,10 +1941,11 @@ SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
 /* sheaf_pixels_bytes returns the size in bytes of all crops of one sample for view number `view`,
- * or 0 if there is no such view. The first view numbers are for the image: one for each element of
- * options.views, or a single one if options.views is NULL. Then the same number of views follows
- * for each mask, in the order of options.masks. sheaf_pixels_crops returns the number of crops of
- * one sample. */
+ * or 0 if there is no such view. sheaf_pixels_crops returns the number of crops of one sample.
+ *
+ * The image has one view for each element of options.views, or a single view if options.views is
+ * NULL. Each mask has the same number of views. The views of the image come first, and then the
+ * views of each mask in the order of options.masks. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
 /* Begins to make the crops of an image field of each sample, and returns at once. `field` is the

@@ -79,10 +79,12 @@ void block_release(struct block *b)
  * the images of a block grow more, the block is encoded again with more memory. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* Adds to `need` the memory that a sample needs in a block. The constants are upper bounds for all
- * three containers. In a tar, they cover the headers and padding of the sample's files and of the
- * member with the labels, and pax headers if a name is long. For TFRecord, they cover the names in
- * a tf.train.Example. For RecordIO, they cover the trailer of a record. */
+/* Adds to `need` the memory that a sample needs in a block. The constants in this function are
+ * upper bounds for the bytes that the container adds to the content:
+ *
+ * - in a tar, headers, padding, the member that stores the labels, and pax headers for long names;
+ * - in TFRecord, the names in a tf.train.Example;
+ * - in RecordIO, the trailer of a record. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
 {
@@ -94,9 +96,8 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
-/* Returns the length of the longest class name. If a sample has a file `cls`, this file determines
- * its class, and has not been read yet. Therefore the longest length is reserved for the class
- * name. */
+/* Returns the length of the longest class name. If a sample has a file `cls`, its class becomes
+ * known only when this file is read. So memory for the longest class name is reserved. */
 static size_t block_longest_class(const struct encode_context *context)
 {
     size_t longest = 0;

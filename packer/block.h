@@ -25,9 +25,9 @@
 #include "packer/source/source.h"
 
 struct block;
-/* A function that block_run() calls for each sample after the sample's files were read. It exists
- * if the run passes samples to a program instead of encoding them. If a field is faulty, the
- * function sets block->refused to this field. */
+/* A function that receives each sample after block_run() has read the sample's files. It is used if
+ * the run passes samples to a program and does not encode them. If a field is faulty, the function
+ * sets block->refused to this field. */
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
 
@@ -57,9 +57,9 @@ static inline bool setup_converts(const struct block_setup *setup)
     return setup->fix_images || setup->images.size != 0;
 }
 
-/* Returns the part of the run's `memory_bytes` for decoded images: half of it if the run decodes
- * images, otherwise 0. Blocks get the rest. Half of the default memory is enough for images of 80
- * megapixels. */
+/* Returns the number of bytes for decoded images. If the run decodes images, this is half of
+ * `memory_bytes`, the run's memory, and otherwise 0. Blocks get the rest. Half of the default
+ * memory is enough for images of 80 megapixels. */
 static inline uint64_t setup_image_bytes(const struct block_setup *setup, uint64_t memory_bytes)
 {
     return setup_converts(setup) || setup->decodes ? memory_bytes / 2 : 0;
@@ -119,9 +119,9 @@ struct block {
     struct tally tally;         /* of their fields */
 
     /* For one sample after another. */
-    /* Content of the current sample's files, except a file that is read directly to its position in
-     * `raw`. If the source is remote, `scratch` has the content of all files of the block instead,
-     * because these files are fetched together. */
+    /* Content of the current sample's files. One file may be missing, because it is read directly
+     * to its position in `raw`. If the source is remote, `scratch` has the content of all files of
+     * the block, because these files are fetched together. */
     struct buf scratch;
     size_t sample_start;        /* start of the sample's files in it */
     struct buf fetched;         /* struct block_fetched[] for the block's files, in order */
@@ -152,25 +152,26 @@ void block_clear(struct block *block);
 void block_release(struct block *block);
 
 /* The bytes that each buffer of a block needs. The size of the encoded samples is known only after
- * encoding, so there are two estimates. The estimate BLOCK_USUAL is enough unless the data contains
- * RecordIO's magic number many times. The estimate BLOCK_WORST is always enough. */
+ * encoding, so there are two estimates. The estimate BLOCK_WORST is always enough. The estimate
+ * BLOCK_USUAL is enough unless the data contains RecordIO's magic number many times. (RecordIO
+ * splits a record at each magic number, and each piece needs a header.) */
 struct block_need {
     uint64_t raw, names, stored, scratch, samples, converted;   /* bytes of these buffers */
 };
 enum block_guess { BLOCK_USUAL, BLOCK_WORST };
 
 /* Adds the memory for one sample to `need`. The sample has `fields` fields with `bytes` bytes of
- * content in total. `text_bytes` is the total size of its labels and of its file names, each of
- * which includes the key. `longest_name` is the length of the longest file name. `guess` says
- * whether the memory must be enough in the usual or in the worst case. */
+ * content in total. `text_bytes` is the total size of its labels and of the names of its files. The
+ * name of a file includes the key. `longest_name` is the length of the longest file name. `guess`
+ * says whether the memory must be enough in the usual or in the worst case. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
 /* Returns the memory that the samples block.first to block.end - 1 of the plan need in the block.
  * `guess` says whether the memory must be enough in the usual or in the worst case. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
-/* Returns the bytes of memory that all buffers of a block take together. `need` must have the
- * memory for the block's samples. First adds to `need` the memory for the end of the container, and
- * for the compressed bytes of the block. */
+/* Returns the total size in bytes of a block's buffers. The caller must have added the memory for
+ * the block's samples to `need`. This function adds to `need` the memory for the end of the
+ * container and for the compressed bytes of the block. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
 /* Enlarges the buffers of a block to at least the sizes in `need`. The buffers do not grow any more
  * while the block is filled. */

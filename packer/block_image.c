@@ -50,9 +50,9 @@ static void why_convert(const struct block_setup *setup, const struct image_look
                  why[0] == '\0' ? "" : "; ", look->orientation);
 }
 
-/* Returns whether a JPEG has more pixels than the option for resizing allows, so that it must be
- * made smaller. Returns false for a CMYK JPEG, which cannot be converted; a later check reports it
- * as an error. */
+/* Returns whether a JPEG must be made smaller, because it is larger than the option for resizing
+ * allows. Returns false for a CMYK JPEG, because only the option fix_images converts CMYK. Without
+ * this option, the check of JPEGs refuses the image. */
 static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;

@@ -254,9 +254,8 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
 }
 
 /* Called when the content of all fields is known. One field may have been read directly to an
- * estimated position in the frame (stored record). If the estimate was wrong, copies this field to
- * the scratch buffer, because encoding would overwrite it. If the estimate was right, the field
- * stays there. */
+ * estimated position in the frame (stored record). If the estimate was right, does nothing. If it
+ * was wrong, copies the field to the scratch buffer, because encoding would overwrite it. */
 static int block_read_settle(struct block *b, const struct sheaf_sample *sample,
                              struct sheaf_field *fields, const struct placed *placed,
                              struct sheaf_error *err)

@@ -30,9 +30,9 @@
  * committed, and one waits. */
 #define COMMITS_OF_DISK 2
 
-/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. An upload
- * consists of parts that must be in memory. If 1 / SENT_PART is too little for them, more of the
- * run's memory is used, up to half of it. */
+/* Data on its way to a remote store gets 1 / SENT_PART of the run's memory. An upload consists of
+ * parts, and each part must be in memory as a whole. If 1 / SENT_PART of the memory is too little
+ * for these parts, they get more. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -118,9 +118,9 @@ struct commit {
     uint32_t split;
     struct journal_entry entry;
     /* The lines about this shard in each of the engine's two lists (skipped files, converted
-     * files). If the lines of an earlier shard are replaced by more or fewer lines, the lines of
-     * this shard move. engine.adopted[i] is the number of lines by which list i has grown in this
-     * way. The first line of this shard is at the index own[i].first + engine.adopted[i]. */
+     * files). The first line is at the index own[i].first + engine.adopted[i] of list i.
+     * engine.adopted[i] changes if lines about an earlier shard are replaced by more or fewer
+     * lines, because the lines of this shard then move. */
     struct engine_lines own[ENGINE_LISTS];
     /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;
@@ -194,9 +194,9 @@ static struct buf *lines_of(struct journal_entry *entry, int which)
     return which == ENGINE_SKIPPED ? &entry->skipped : &entry->converted;
 }
 
-/* Called if another process has finished a shard first. In the list `which` (skipped or converted
- * files), replaces the lines that this process wrote about the shard. The new lines are those in
- * the journal entry of the other process. */
+/* Called if another process has finished a shard first. In a list, replaces the lines about this
+ * shard by the lines in the journal entry of the other process. `which` is the list: ENGINE_SKIPPED
+ * or ENGINE_CONVERTED. */
 static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
     struct problems *list = engine_list_of(e, which);

@@ -74,9 +74,9 @@ struct engine {
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
     size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
     /* If another process finishes a shard first, the lines of that process about the shard replace
-     * our lines in both lists. There may be more or fewer of them. adopted[i] is the number of
-     * lines by which list i has grown because lines were replaced. If the list has become shorter,
-     * the number is negative, modulo 2^64. */
+     * our lines in both lists. adopted[i] is the number of lines by which list i has grown in this
+     * way. If the list has become shorter, this number is negative, and adopted[i] has it modulo
+     * 2^64. */
     size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
     struct sheaf_progress progress;

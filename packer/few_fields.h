@@ -8,8 +8,8 @@
 #include "formats/tally.h"
 #include "packer/source/problems.h"
 
-/* Counts the fields of one sample of a plan. `record` is the sample as the bytes that a plan
- * stores, and `size` is their number. */
+/* Counts the fields of one sample of a plan. `record` has the sample in the form in which a plan
+ * stores it, and `size` is the length of `record`. */
 int few_fields_count(struct tally *tally, const uint8_t *record, size_t size,
                      struct sheaf_error *err);
 /* Reports each field that only a few samples lack, in the same words as the report that the command

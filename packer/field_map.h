@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Gives new names to the fields of samples that are converted, as a list like "image=jpg,y=label"
- * says.
+ * Gives new names to the fields of samples that are converted. The names come from a list such as
+ * "image=jpg,y=label".
  *
- * Such a list is useful for records of other programs. They often call their image "image" and
- * store the class in a field of its own, such as "y". Sheaf's containers expect the image in a
- * field "jpg", and the class as the label of the sample. The keys of samples do not change. */
+ * Such a list is useful for records that other programs wrote. These records often have the image
+ * in a field "image", and the class in a field such as "y". Sheaf's containers expect the image in
+ * a field "jpg", and the class as the label of the sample. The keys of samples do not change. */
 #ifndef PACKER_FIELD_MAP_H
 #define PACKER_FIELD_MAP_H
 
@@ -23,8 +23,8 @@ void field_map_free(struct field_map *map);
 /* Records that at least one sample has a field called `name`. field_map_check() uses this. */
 void field_map_meet(struct field_map *map, const char *name);
 /* Renames the fields of a sample, and turns the field that is mapped to "label" into its label.
- * `kept` has the features of the sample's record (the parts of a TFRecord Example), which also get
- * the new names. The new fields are valid until the next call.
+ * `kept` has the features (parts) of the TFRecord Example from which the sample was read. They also
+ * get the new names. The new fields are valid until the next call.
  *
  * Returns SHEAF_ERR_UNSUPPORTED if the field for the label is not an integer, or if the sample
  * already has a label. */

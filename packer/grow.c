@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the facts about an existing data set with which appended samples must agree; see grow.h. */
+ * Reads facts about an existing data set; see grow.h. Appended samples must agree with these
+ * facts. */
 #include "packer/grow.h"
 
 #include <stdio.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Appends samples to a data set: the shards of a plan are added to the existing shards. The names
- * of new shards have the next numbers. Their index and table of keys are separate files. At the
- * end, the run replaces the manifest. It fails if another run has replaced the manifest since the
- * plan was made.
+ * of new shards have the next numbers. The index and the table of keys of the new shards are
+ * separate files. At the end, the run replaces the manifest. This fails if another run has replaced
+ * the manifest since the plan was made.
  *
- * A claim is a file in a directory that reserves the directory for a packing run (see
- * publish/journal.h). The claim of an append says that the run only appends, so other processes can
- * still read the data set. */
+ * The run claims the directory of the data set by a file (see publish/journal.h). This file says
+ * that the run only appends, so other processes can still read the data set. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 
@@ -36,19 +35,20 @@ struct grow {
  * if Sheaf did not pack the data set, or if release 0.1 compressed its shards. */
 int grow_open(struct grow *grow, const char *directory, const char *text, size_t size,
               size_t part, struct sheaf_error *err);
-/* Finds the last sample before the shard with the index `shard`. Sets *number to the number that is
- * stored in this sample. Sets *found to false if there is no such sample, and to true otherwise.
- * `dest` is the directory of the data set. The container must be one that stores numbers
+/* Finds the last sample in the shards 0 to `shard` - 1, and sets *number to the sample's number.
+ * Sets *found to false if these shards have no samples, and to true otherwise. `dest` is the
+ * directory of the data set. The container must be one that stores the numbers of samples
  * (format_ops.has_names). */
 int grow_last_number(const struct manifest *manifest, size_t shard, const char *dest,
                      uint64_t *number, bool *found, struct sheaf_error *err);
 /* Sets grow->facts.first_number to the number of the first appended sample. `dest` is the directory
  * of the data set. */
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
-/* Changes the facts to the state before the last append to the data set, in the directory `dest`.
- * The number of samples of each class becomes unknown, unless `counts` is true. If it is, the
- * labels of the appended samples are read from the index and subtracted. Does nothing if the last
- * change of the data set was not an append. */
+/* Changes the facts to the state before the last append to the data set in the directory `dest`. If
+ * `counts` is true, subtracts the appended samples from the number of samples of each class. For
+ * this purpose, the labels of these samples are read from the index. If `counts` is false, the
+ * number of samples of each class becomes unknown. Does nothing if the last change of the data set
+ * was not an append. */
 int grow_undo(struct grow *grow, const char *dest, bool counts, struct sheaf_error *err);
 /* Fills `plan` for an append to several data sets at once, which are splits of the same data.
  * Leaves plan->known and plan->context as they are. Returns SHEAF_ERR_UNSUPPORTED if the splits

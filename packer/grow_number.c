@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the number of the first appended sample; see grow.h. New samples get the numbers after the
- * highest existing one. This number can be higher than the number of samples, because a sample that
- * an earlier run skipped has used up its number.
+ * highest existing number. This number can be higher than the number of samples, because a skipped
+ * sample also uses up a number.
  *
- * The numbers are in the records (for RecordIO, in the header and in the shard's .lst file).
+ * RecordIO stores the numbers in the headers of records, and in the .lst file of each shard.
  * Numbers ascend within the output of one run, so it is enough to read the last line of the last
- * .lst file of each run. */
+ * .lst file of each run. The other containers store no numbers. For them, new numbers begin at the
+ * number of samples. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -365,12 +365,10 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Ends a dry run: reports the plan, and returns the error that a real run would return.
- *
- * If the memory limit is too small, `memory` is the code of this error, which is in *err. Otherwise
- * `memory` is SHEAF_OK. p->foreseen has the error about the destination, if there is one. If there
- * are several errors, the error about the destination is only reported, and another one is
- * returned. */
+/* Ends a dry run: reports the plan and the errors of a real run. Returns one of these errors, or
+ * SHEAF_OK. If the memory limit is too small, `memory` is the code of this error, which is in *err.
+ * Otherwise `memory` is SHEAF_OK. p->foreseen is the error about the destination. It is reported
+ * here only if another error is returned. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;
@@ -537,9 +535,9 @@ static char *last_plan(const struct grow *g)
     return hash;
 }
 
-/* Undoes the last append in memory, for each data set whose last append used the plan `hash`: marks
- * the data set as done, counts the samples of this append, and restores the facts from before
- * it. */
+/* Undoes the last append of each data set, if this append used the plan with the hash `hash`. Only
+ * facts in memory change. Marks the data set as done, counts the samples of the append, and
+ * restores the facts from before the append. */
 static int undo_plan(struct pack *p, const char *hash, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -626,9 +624,9 @@ static int end_done(struct pack *p, struct sheaf_error *err)
 }
 
 /* Makes the plan again as if the append with the plan p->last had not happened. Returns SHEAF_OK if
- * the new plan equals p->last, and SHEAF_END if it differs. If the plan cannot be made, also
- * returns SHEAF_END, because the run will then find the same error itself. Only an interrupt and a
- * lack of memory are returned as errors. */
+ * the new plan equals p->last, and SHEAF_END if it differs. An interrupt and a lack of memory are
+ * returned as errors. If the plan cannot be made for another reason, returns SHEAF_END, because the
+ * run will meet the same error when it makes its own plan. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
@@ -645,10 +643,10 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     return code == SHEAF_OK && p->is_all_done ? end_done(p, err) : code;
 }
 
-/* Finds out whether this run would append exactly the samples that an earlier run has appended with
- * the plan `hash`. If so, and if all these samples are published, sets *found to true. If so, but
- * the earlier run was interrupted and has published only some splits, marks these splits as
- * done. */
+/* Finds out whether an earlier run has appended exactly the samples that this run would append.
+ * `hash` is the plan hash of the earlier run. If the samples are the same and all of them are
+ * published, sets *found to true. If the samples are the same but the earlier run has published
+ * only some splits, because it was interrupted, marks these splits as done. */
 static int try_plan(struct pack *given, const struct pack_onto *onto, const char *hash,
                     const char *const *sources, size_t count, bool *found,
                     struct sheaf_error *err)

@@ -32,9 +32,9 @@ int pack_onto(const char *const *sources, size_t count, const struct pack_onto *
               struct sheaf_error *error);
 
 /* Reads from a manifest how the data was split. Sets *split to the definition of all splits, such
- * as "train=0.8,val=0.2", and *spec to its parsed form. Sets *own to the name of the split that
- * this data set is, such as "train". If the data set is not a split, spec->count is 0, and *split
- * and *own may be NULL. The caller frees these two texts even after a failure. */
+ * as "train=0.8,val=0.2", and *spec to its parsed form. Sets *own to the name of this data set's
+ * own split, such as "train". If the data set is not a split, spec->count is 0, and *split and *own
+ * may be NULL. The caller frees these two texts even after a failure. */
 int pack_splits(const char *manifest, char **split, char **own, struct split_spec *spec,
                 struct sheaf_error *error);
 

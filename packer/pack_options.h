@@ -20,16 +20,16 @@ int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 
-/* Returns a text that identifies the samples that a program passes to the packer. Hashes are
- * computed from this text. It consists of `samples` (a text from the program) and of the options by
- * which the packer changes the samples, if any are set. The caller frees the text. Returns NULL if
- * memory is exhausted. */
+/* Returns a text that identifies the packed samples of a program. The text consists of `samples`, a
+ * text from the program, and of options that make the packer change the samples. Options that are
+ * not set are left out. Hashes are computed from this text. The caller frees the text. Returns NULL
+ * if memory is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
-/* Returns a text that identifies the run. It has the form that pack_options_origin() returns for
- * options->identity, and also contains the version of the records that this release writes. So a
- * run of an older release is not resumed if its records differ. The caller frees the text. Returns
- * NULL if memory is exhausted. */
+/* Returns a text that identifies the run. The text consists of the result of pack_options_origin()
+ * for options->identity, and of the version of the records that this release writes. Because of the
+ * version, a run of an older release is not resumed if its records differ. The caller frees the
+ * text. Returns NULL if memory is exhausted. */
 char *pack_options_identity(const struct sheaf_pack_options *options);
 
 /* Sets those settings of blocks (the packer's jobs) that follow from the options. */

@@ -364,8 +364,8 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
     p->shard_done = false;
 }
 
-/* Makes sure that p->slot is a block that can take another sample. Submits the present block if it
- * is full or the last one of its shard. */
+/* Makes sure that p->slot is a block that can take another sample. If the current block is full, or
+ * if its shard is complete, submits the block and takes an empty one. */
 static int packer_open_block(struct sheaf_packer *p)
 {
     int code;
@@ -605,7 +605,8 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     return SHEAF_OK;
 }
 
-/* Rounds labels that are fractions to 32-bit floats, as is done for a list file. */
+/* Rounds labels that are fractions to 32-bit floats. Labels in list files are rounded in the same
+ * way. */
 static int round_labels(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code;

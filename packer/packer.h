@@ -111,12 +111,13 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
                        struct sheaf_error *err);
 /* Opens a packer that writes several splits, which become visible together. options->split defines
  * them. Each split is a data set in its own subdirectory of `dest`. Before its first sample, the
- * caller must begin each split with packer_begin_split, in the order of the definition. A key must
- * not be repeated in any split. Such a run cannot be resumed. (packer_split.c) */
+ * caller must begin each split with packer_begin_split, in the order of the definition. A key that
+ * occurs in one split counts as repeated in all later splits. Such a run cannot be resumed.
+ * (packer_split.c) */
 int packer_open_splits(const char *dest, const struct sheaf_pack_options *options,
                        struct sheaf_packer **packer, struct sheaf_error *err);
-/* Ends the current split, and begins split number `split` (from 0). Returns a code of
- * packer_check_open. */
+/* Ends the current split, and begins split number `split` (from 0). If the packer no longer accepts
+ * calls, returns its first error. */
 int packer_begin_split(struct sheaf_packer *p, uint32_t split);
 /* Notes the number of shards of the current split. */
 void packer_end_split(struct sheaf_packer *p);
@@ -151,9 +152,9 @@ const struct cls_words *packer_unread_labels(const struct sheaf_packer *p);
  * (packer_cls.c) */
 int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *sample, bool *is_word);
 /* packer_keys.c */
-/* Decides about a sample whose key an earlier sample has. If this process packs a part of a plan,
- * the plan decides. Otherwise the option duplicate_keys decides. The sample gets a new key, is left
- * out, or is an error. Returns SHEAF_END if the sample was left out. */
+/* Checks the key of a sample. If an earlier sample has the same key, the sample gets a new key, is
+ * left out, or is an error. If this process packs a part of a plan, the plan decides. Otherwise the
+ * option duplicate_keys decides. Returns SHEAF_END if the sample was left out. */
 int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *sample);
 /* Adds the key of a packed sample to the keys that later samples must not have. */
 void packer_remember_key(struct sheaf_packer *p, const char *key);
@@ -179,7 +180,7 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
  * SHEAF_ERR_CHANGED if the previous shard has fewer samples than planned. */
 int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
 /* Ends the current shard like sheaf_packer_cut_at(), and waits until it is finished. `place` is the
- * position in the caller's input that is stored with the shard. If the process is killed
+ * caller's position in its own input, and is stored with the shard. If the process is killed
  * afterwards, this shard need not be packed again. */
 int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
 /* Called if this process could not pack its part of a plan. `code` is the error. If other processes

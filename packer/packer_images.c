@@ -11,9 +11,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Images that are converted but not yet packed get 1 / SHARE_PART of the run's memory. The images
- * of one group, before they are converted, may have at most a quarter of this part. The rest is
- * left because converted images may be larger. */
+/* Images that are converted but not yet packed get 1 / SHARE_PART of the run's memory. The original
+ * images of one group may have at most a quarter of this size, because the converted images may be
+ * larger. */
 #define SHARE_PART 8
 
 /* Largest size of a buffer that is kept for the next group of samples. Larger buffers are freed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks the keys of the samples that a program passes to the packer, because all keys of a data
- * set must differ. The option duplicate_keys says what happens to a sample whose key an earlier
- * sample has. */
+ * set must differ. The option duplicate_keys says what happens to a sample with the key of an
+ * earlier sample. */
 #include "base/error.h"
 #include "formats/key_table.h"
 #include "packer/packer.h"

@@ -31,7 +31,8 @@ static char *manifest_options(const struct sheaf_packer *p, uint32_t split)
     return with_facts;
 }
 
-/* Makes the facts for the manifest of the split `split`. The caller frees *json, which they use. */
+/* Makes the facts for the manifest of the split `split`. The facts contain the text *json, which
+ * the caller frees. */
 static int packer_publish_facts(struct sheaf_packer *p, uint32_t split,
                                 struct publish_split *facts, char **json)
 {
@@ -63,9 +64,8 @@ int packer_publish(struct sheaf_packer *p)
     for (uint32_t s = 0; s < facts.split_count; s++)
         free(json[s]);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* A killed run may have left unfinished uploads, which are removed now. Some stores list
-         * uploads only for a given name. The name of a shard contains the number of shards, which
-         * was not known earlier. */
+        /* Removes unfinished uploads of a killed run. Some stores list uploads only for a given
+         * name. The name of a shard contains the number of shards, which is known only now. */
         for (uint32_t s = 0; s < facts.split_count; s++)
             p->output.shard_counts[s] = facts.splits[s].shard_count;
         code = output_clean(&p->output, &p->error);

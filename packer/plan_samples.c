@@ -189,8 +189,8 @@ static int plan_samples_take(struct block *block, const struct sheaf_sample *sam
                                    p->samples.size / sizeof(copy) - 1, err);
 }
 
-/* Reserves room for the samples of a block. The plan determines how much: a key and the names of
- * fields are parts of the files' paths. */
+/* Reserves room for the samples of a block. The plan shows how much room is needed, because keys
+ * and names of fields are parts of the files' paths. */
 static int plan_samples_make_room(struct sheaf_planned *p, struct sheaf_error *err)
 {
     struct block *b = &p->block;

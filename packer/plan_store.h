@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and stores plans. The plan of a conversion stores no samples, and has one shard for each
- * shard of an existing data set. A column is a field that is added to a data set. The plan of a
- * column has one shard for one or more shards of this data set. */
+ * Makes and stores plans. Two kinds of plans store no samples:
+ *
+ * - In the plan of a conversion, each shard stands for one shard of an existing data set.
+ * - In the plan of a column (a field that is added to a data set), each shard stands for one or
+ *   more shards of this data set. */
 #ifndef PACKER_PLAN_STORE_H
 #define PACKER_PLAN_STORE_H
 

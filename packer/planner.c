@@ -517,8 +517,8 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Some values of lists could not become fields. Adds their number to the options `json`, unless the
- * number is 0. */
+/* Adds to the options `json` the number of values from list files that could not become fields.
+ * Does nothing if this number is 0. */
 static int add_left_out(const struct planner *p, char **json, struct sheaf_error *err)
 {
     char *own = *json;

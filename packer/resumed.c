@@ -29,8 +29,8 @@ static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
 }
 
 /* Returns whether this finished shard can be kept. The packer recognises the end of the shard by
- * counting the samples that the program makes again. So returns false if the shard has no samples,
- * or if samples were left out of it. */
+ * counting the samples that the program makes again. So a shard cannot be kept if it has no
+ * samples, or if samples were left out of it. */
 static bool resumed_is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

@@ -36,9 +36,9 @@ void resumed_free(struct resumed *resumed);
 
 static inline bool resumed_has_next(const struct resumed *r) { return r->at < r->count; }
 
-/* Called for each sample of a finished shard that the program makes again. `shard` has the number
- * and the bytes of the samples that the program has appended to this shard so far. Sets *ends to
- * true if the sample is the last one of the finished shard, and to false otherwise. Returns
+/* Called for each sample of a finished shard that the program makes again. `shard` counts the
+ * samples that the program has appended to this shard so far, and their bytes. Sets *ends to true
+ * if the sample is the last one of the finished shard, and to false otherwise. Returns
  * SHEAF_ERR_CHANGED if the shard is complete but its bytes differ from those of the finished
  * shard. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,

@@ -37,8 +37,8 @@ static int run_refuse_sample(const struct block *b, uint64_t needed, uint64_t li
 }
 
 /* Takes the memory for a block from the budget. If the whole budget is too small for the block, the
- * error names the block's last sample. A block ends as soon as it is large enough, so all samples
- * before the last one together are small, and only the last one can be too large. */
+ * error names the block's last sample. Only this sample can be too large, because samples are added
+ * to a block only until it has BLOCK_BYTES bytes. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
@@ -87,8 +87,8 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-/* A block needs about four times the size of its files in memory. This constant is an upper limit
- * for the memory that it needs in addition, unless file names are long. */
+/* Upper limit for the memory that a block needs in addition to four times the size of its files,
+ * unless file names are long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
 /* Returns whether `left` bytes of memory are certainly enough for every block of the shard. If so,
@@ -206,7 +206,7 @@ static int run_shard_with_entry(const void *context, uint64_t number, struct ent
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-/* Keeps a finished shard, so that this run need not pack it, if the shard and its index files are
+/* Keeps a finished shard, so that this run need not pack it. The shard and its index files must be
  * as the shard's journal entry describes them. If the sizes and stamps in the listing of the
  * destination already show this, the files are not read. */
 static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,

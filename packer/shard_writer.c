@@ -119,8 +119,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
 }
 
 /* Adds a sample's label to the index of the shard. The index has labels only if it can store the
- * labels of all samples. So after the first sample with a label that the index cannot store, adds
- * no labels any more. */
+ * labels of all samples. So once a sample has a label that the index cannot store, this function
+ * adds nothing. */
 static int index_label(struct shard_writer *w, uint64_t label, struct sheaf_error *err)
 {
     w->has_label |= label != 0;

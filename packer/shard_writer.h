@@ -54,8 +54,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
 /* Returns how many objects (the shard and files that belong to it) are written at the same time for
  * a shard. */
 unsigned shard_writer_objects(const struct block_setup *setup);
-/* Continues the shard's hash over the bytes of a block, and adds the block's samples and bytes to
- * the shard's counts. May run on any thread, but the blocks must be hashed in order. */
+/* Adds the bytes of a block to the shard's hash. Adds the block's samples and bytes to the shard's
+ * counts. May run on any thread, but the blocks must be hashed in order. */
 void shard_writer_hash(struct shard_writer *writer, const struct block *block);
 int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the samples of each class from the labels in the index. The count of a class is the number
- * of samples with its label. A sample may have got this label before the label became a class. */
+ * Counts the samples of each class from the labels in the index. A sample belongs to a class if it
+ * has the number of the class as its label. This also holds if the sample got its label before the
+ * class existed. */
 #ifndef PUBLISH_CLASS_COUNTS_H
 #define PUBLISH_CLASS_COUNTS_H
 
@@ -12,9 +13,9 @@
  * SHEAF_END if the section has no labels. */
 int class_counts_add(const uint8_t *section, size_t size, uint64_t samples, int label_base,
                      uint64_t *counts, size_t count, struct sheaf_error *err);
-/* Adds the samples of part number `part` of the data set in `directory`, whose manifest is `m`. The
- * first packing made part 0, and each append another part. Returns SHEAF_END if a shard has no
- * labels in the index. */
+/* Adds to `counts` the samples of one part of the data set in `directory`, whose manifest is `m`.
+ * Part 0 is from the first packing, part 1 from the first append, and so on. Returns SHEAF_END if a
+ * shard has no labels in the index. */
 int class_counts_add_part(const struct manifest *m, const char *directory, size_t part,
                           uint64_t *counts, size_t count, struct sheaf_error *err);
 /* Counts the samples of `count` classes in the data set in `directory`, whose manifest is `m`. The

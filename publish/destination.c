@@ -69,8 +69,8 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
  * source files, but not their content.
  *
  * `note` is a text that some stores keep with the manifest. If o->compares_origin is set, `note`
- * must be empty or equal o->origin. A run that resumes does not compare the note, because it never
- * changes a finished data set. */
+ * must be empty or equal o->origin. compares_origin is not set if a run resumes, because such a run
+ * never changes a finished data set. */
 static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
@@ -206,9 +206,9 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* `directory` is a directory that is listed, and `split` the name of the split in it, or "" if
-     * the run has no splits. A run with splits also lists the parent directory of the splits. For
-     * this directory, `split` is NULL. */
+    /* `directory` is the directory of a split, and `split` the name of this split. `split` is "" if
+     * the run has no splits. If the run has splits, their parent directory is listed as well. For
+     * the parent directory, `split` is NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a stray file: a file that belongs to no data set, but has the name of a report, an
@@ -467,8 +467,8 @@ static int find_unknown(void *context, const struct store_entry *entry)
 
 /* Looks in a directory for a shard that belongs to no data set and to no run. The caller must have
  * listed the journal before. This function first reads the manifest, and then lists the directory.
- * With this order, a shard that a run finishes or removes meanwhile is still known from the journal
- * or the manifest. */
+ * The order matters if a run finishes or removes a shard meanwhile: the journal or the manifest
+ * then still names the shard. */
 static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -546,8 +546,8 @@ static int list_below(void *inspection, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
-/* Returns whether this run would itself write a file named `name` in the directory l->directory.
- * Such a file is stray if it is there before the run, because it then belongs to no data set.
+/* Returns whether the existing file `name` in the directory l->directory is stray: it belongs to no
+ * data set, because it has the name of a file that this run has yet to write.
  *
  * A run writes its reports in the destination, unless it is an edit. Every run writes an index and
  * a table of keys (by which samples are found) in the directory of each split. Names of shards are

@@ -37,9 +37,10 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* Number of samples before the first append or edit, if a run with this plan packed the data
-     * set and an append or edit changed it afterwards. `kind` is then MANIFEST_OF_OTHER_PLAN,
-     * because the plan no longer describes the data set. Otherwise 0. */
+    /* Used if a run with this plan packed the data set, and an append or edit changed it
+     * afterwards: the number of samples before the first change. `kind` is then
+     * MANIFEST_OF_OTHER_PLAN, because the plan no longer describes the data set. grown_from is 0 in
+     * all other cases. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };
@@ -164,10 +165,14 @@ int destination_refuse_damaged(const struct output *output, struct sheaf_error *
  * resumed. */
 int destination_refuse_other_run(const struct output *output, const struct destination *found,
                                  struct sheaf_error *err);
-/* Returns the error that says why this process cannot join a run of this plan at the destination,
- * or SHEAF_OK if it can. Some of the errors: there is no run (SHEAF_ERR_NOT_FOUND), the claim is
- * damaged (_CORRUPT), a run of another plan packs there (_CHANGED), the destination has another
- * data set (_EXISTS), or is not prepared yet (_STATE). */
+/* Returns SHEAF_OK if this process can join a run of this plan at the destination. Otherwise
+ * returns an error, for example:
+ *
+ * - SHEAF_ERR_NOT_FOUND if there is no run;
+ * - SHEAF_ERR_CORRUPT if the claim is damaged;
+ * - SHEAF_ERR_CHANGED if the run has another plan;
+ * - SHEAF_ERR_EXISTS if the destination has another data set;
+ * - SHEAF_ERR_STATE if the destination is not prepared yet. */
 int destination_refuse_no_run(const struct output *output, const struct destination *found,
                               struct sheaf_error *err);
 

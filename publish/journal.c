@@ -470,13 +470,14 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes a file of the journal that was found in a listing. A journal entry of this plan (the
- * stored facts about a shard) is removed only if it has not changed since the listing. A changed
- * entry belongs to another run of this plan, which has claimed the destination since then.
+/* Removes a file of the journal that was found in a listing. If the file is a journal entry of this
+ * plan (the stored facts about a shard), it is removed only if it has not changed since the
+ * listing. A changed entry belongs to another run of this plan, which has claimed the destination
+ * since then.
  *
- * Other files, and files without a stamp in the listing, are removed by journal_remove(). (A stamp
- * is a number that is different if the file was replaced.) journal_remove() first checks that this
- * run still has the claim (the file that says which run packs here). */
+ * Any other file is removed by journal_remove(). This function first checks that this run still has
+ * the claim (the file that says which run packs here). An entry is also removed in this way if the
+ * listing has no stamp for it, that is, no number that shows a change. */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {

@@ -100,10 +100,10 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
-    /* path of the stage of the run that has the claim (the file that says which run packs here);
-     * NULL if the store has no stages. A stage is a directory through which a run's files pass to
-     * their final names. Another run stops this run by renaming the directory (see
-     * store/stage.h). */
+    /* A stage is a directory through which a run's files pass to their final names. Another run
+     * stops this run by renaming the directory (see store/stage.h). `stage` is the path of the
+     * stage of the run that has the claim (the file that says which run packs here). It is NULL if
+     * the store has no stages. */
     char *stage;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
@@ -119,10 +119,10 @@ void journal_close(struct journal *journal);
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
 /* Claims the destination for a new run: writes the claim (the file that says which run packs here).
- * `seen` describes the earlier claim as the caller has seen it, or the absence of a claim. An
- * earlier claim belongs to the run `from`, and is replaced. Returns SHEAF_ERR_EXISTS if the
- * destination now has another claim than `seen` describes. After this call, the run `from` can no
- * longer change the destination, not even by a system call that it has already begun. */
+ * `seen` describes the claim that the caller has seen before, or says that there was no claim. If
+ * there was a claim, it belongs to the run `from`, and is replaced. Returns SHEAF_ERR_EXISTS if the
+ * claim has changed since the caller saw it. After this call, the run `from` can no longer change
+ * the destination, not even by a system call that it has already begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -161,8 +161,8 @@ int journal_put_file(const struct journal *journal, const char *url, const void 
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
 /* Commits `writer`: the written file gets its final name. `seen` describes the file that the caller
- * has seen under this name, or says that there was none. If the name still has this file, the file
- * is replaced. Otherwise the call fails. Frees the writer even after an error. */
+ * has seen under this name, or says that there was no file. If this has not changed, the new file
+ * takes the name. Otherwise the call fails. Frees the writer even after an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);

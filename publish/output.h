@@ -37,9 +37,9 @@ struct output {
     /* set if the reports (lists of skipped and converted files) are published with another split of
      * the same run, so that this output must not publish them */
     bool lacks_reports;
-    /* Used only by a commit: for each shard, the hash (output_entry_sum) of its journal entry (the
-     * stored facts about the shard) at the time when the commit checked the shard. NULL in other
-     * runs. */
+    /* Used only by a commit, and NULL in other runs. checked[i] is the hash (output_entry_sum) of
+     * the journal entry of shard i at the time when the commit checked the shard. (The entry has
+     * the stored facts about the shard.) */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -86,8 +86,9 @@ enum output_ask {
     ASK_JOIN,                                   /* to join the existing run */
     /* append to the data set output->grows, or edit it */
     ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,
-    /* make an index for shards that exist: refuse (ASK_INDEX) or replace (ASK_INDEX_REPLACE) an
-     * existing index. ASK_KEYS: make only the table of keys, by which samples are found. */
+    /* ASK_INDEX, ASK_INDEX_REPLACE: make an index for shards that exist. If they already have an
+     * index, ASK_INDEX refuses, and ASK_INDEX_REPLACE replaces the index. ASK_KEYS: make only the
+     * table of keys, by which samples are found. */
     ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,
     ASKS
 };
@@ -110,13 +111,13 @@ int output_check(struct output *output, enum output_ask ask, struct sheaf_error 
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
 /* Reads a shard and the files beside it (its index files for other programs). Sets *intact to
- * whether all these files have the sizes and hashes that the shard's journal entry states (the
- * stored facts about the shard). Returns an error if a file cannot be read. */
+ * whether all these files have the sizes and hashes in the shard's journal entry (the stored facts
+ * about the shard). Returns an error if a file cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
 /* Reads a shard and the files beside it (its index files for other programs). Returns whether all
- * these files have the sizes and hashes that the shard's journal entry states (the stored facts
- * about the shard). Also returns false if a file cannot be read. */
+ * these files have the sizes and hashes in the shard's journal entry (the stored facts about the
+ * shard). Also returns false if a file cannot be read. */
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
@@ -165,10 +166,10 @@ int output_stamp(const struct output *output, uint32_t split, const struct journ
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 /* Looks for a shard that an earlier run has finished. Sets *found to whether the shard is complete,
- * and *entry to its journal entry (the stored facts about the shard). Sets *stamp to the stamp of
- * the shard and the files beside it, or to 0 as output_stamp does. If *stamp equals the stamp in
- * the entry, the files are unchanged and are not read. Otherwise they may have been copied or
- * changed, so they are read and compared with the hashes in the entry. */
+ * and *entry to its journal entry (the stored facts about the shard). Sets *stamp to the result of
+ * output_stamp() for the shard and the files beside it. If *stamp equals the stamp in the entry,
+ * the files are unchanged and are not read. Otherwise they may have been copied or changed, so they
+ * are read and compared with the hashes in the entry. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);
@@ -198,9 +199,9 @@ enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
 int output_listing_check(const struct output_listing *listing, const struct output *output,
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);
-/* Returns whether the listing alone shows that a shard and the files beside it are those of the
- * journal entry (the facts about a finished shard). If the result is false, the files must be read
- * to find this out. */
+/* Returns whether the listing alone shows that a shard and the files beside it are still as the
+ * journal entry describes them. (The entry has the facts about a finished shard.) If the result is
+ * false, the files must be read to find this out. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
 /* Sets *has to whether the listing shows a journal entry for the shard `name`. (The entry has the

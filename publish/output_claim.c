@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Claims a destination for a run. What the run does depends on the state of the destination and on
- * the request of the caller (enum output_ask). All splits that the destination has count as one
+ * the request of the caller (enum output_ask). All splits at the destination together count as one
  * data set, even if the splits of this run have other names. A file is removed only if a manifest
  * or a journal names it as a file of a data set. */
 #include <stdlib.h>
@@ -24,8 +24,8 @@ enum action {
     FAULTY,
     FULL,                       /* refuse: there is a data set */
     OTHER,                      /* refuse: there is a data set of another plan */
-    /* the run refuses to make an index: Sheaf itself has packed this data set. Its manifest has
-     * facts that could not be found again in the shards, such as the names of classes. */
+    /* the run refuses to make an index, because Sheaf itself has packed this data set. A new
+     * manifest would lose facts that are not in the shards, such as the names of classes. */
     OURS,
     /* the run refuses the destination: this process packs one part of a plan, but there is no run
      * that it could join */
@@ -92,11 +92,12 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* The facts about a destination that are inspected first. They depend on the caller's request:
- * firsts[ask] has them. Further facts are inspected only if a row of the table `rows` needs them,
- * because each inspection costs requests to the store. The claim (the file that says which run
- * packs here) is inspected before the data set, because a commit removes the claim only after the
- * data set has become visible. */
+/* Facts about a destination that are inspected first: firsts[ask] for the request `ask`. Further
+ * facts are inspected only if a row of the table `rows` needs them, because each inspection costs
+ * requests to the store.
+ *
+ * The claim (the file that says which run packs here) is inspected before the data set. This order
+ * is needed because a commit removes the claim after the data set has become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -106,13 +107,15 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. To find the action for a request, the rows are tried in order. The action
- * comes from the first row whose condition is() is true and whose action for this request is not
- * NEXT. `needs` has the facts that is() uses. They are inspected only when the row is reached.
+/* The table of actions. The action for a request comes from the first row whose condition is() is
+ * true and whose action for this request is not NEXT. `needs` says which facts is() uses. These
+ * facts are inspected only when the search reaches the row.
  *
- * The columns are the requests in the order of enum output_ask. For a new data set: pack, resume,
- * replace, join. For an append or edit: begin, resume, replace. For an index: make, replace. The
- * last column is for a table of keys. */
+ * The columns are the requests in the order of enum output_ask:
+ * - for a new data set: pack, resume, replace, join;
+ * - for an append or edit: begin, resume, replace;
+ * - for an index: make, replace;
+ * - for a table of keys: make. */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);
     unsigned needs;

@@ -20,9 +20,9 @@ int output_grown(struct output *o, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = output_end(o, err);
     } else if (code == SHEAF_OK && d.claim == CLAIM_ABSENT) {
-        /* Remove stages of a run that was killed after it had removed its claim (the file that says
-         * which run packs here). A stage is a directory into which a run renames its files before
-         * they get their final names. No other run uses it. */
+        /* A run was killed after it had removed its claim (the file that says which run packs
+         * here). Removes the stage of this run: a directory into which the run renamed its files
+         * before they got their final names. No other run uses the stage. */
         code = stage_drop(o->journal.directory, NULL, NULL, err);
     }
     destination_clear(&d);

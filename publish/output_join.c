@@ -3,8 +3,8 @@
  * Lets several processes pack the parts of one plan at one destination. Even the same part may be
  * packed by two processes at the same time. Each process joins the run that is named in the claim,
  * the file that says which run packs here (see journal.h). The process then finds out which shards
- * are already finished. output_shard.c publishes a shard, while other processes may publish the
- * same shard.
+ * are already finished. output_shard.c publishes a shard, even if another process publishes the
+ * same shard at the same time.
  *
  * output_clean removes incomplete uploads and temporary files of killed runs. Runs with a single
  * process call output_clean as well. */
@@ -66,8 +66,8 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
 /* The type of a function that finds the size and the stamp of a file. The stamp is a number that is
- * different if the file was replaced. Returns SHEAF_ERR_NOT_FOUND if there is no such file; the
- * function may leave the error without a message in this case. */
+ * different if the file was replaced. Returns SHEAF_ERR_NOT_FOUND if there is no such file. In this
+ * case *err may stay without a message. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 

@@ -12,8 +12,8 @@
  *
  * An earlier run may still work at the destination, although its claim (the file that says which
  * run packs here) was replaced. A store with stages (store/stage.h) stops such a run. In a store
- * without stages, such a run could publish its own manifest if the name of the manifest were free.
- * Therefore, in such a store, step 2 replaces the manifest by a stand-in, a file that names the
+ * without stages, the earlier run could publish its own manifest if there were no file of this
+ * name. Therefore step 2 then puts a stand-in in the place of the manifest: a file that names the
  * present run. */
 #include "publish/output_remove.h"
 
@@ -160,10 +160,10 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
 }
 
 /* Removes index files and tables of keys (by which samples are found) of the parts `first` to
- * `last` of a data set. Part 0 comes from the first packing, and each append has made one further
- * part. Removes the files that edit number `edit` has written. If `edit` is 0, removes the files
- * that no edit has written. The names of the files contain the number of the part and the number of
- * the edit. */
+ * `last` of a data set. Part 0 is from the first packing, part 1 from the first append, and so on.
+ * If `edit` is 0, removes the files that no edit has written. Otherwise removes the files that edit
+ * number `edit` has written. The names of the files contain the number of the part and the number
+ * of the edit. */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {

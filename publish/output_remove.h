@@ -13,8 +13,8 @@ int output_put_over(const struct output *output, const char *directory, const ch
                     const void *data, size_t size, struct sheaf_error *err);
 /* The type of a function that writes the content of a new file to `writer`. */
 typedef int output_content_fn(void *context, struct store_writer *writer, struct sheaf_error *err);
-/* Creates the file `url`, and calls `content` once to write its content. Sets *writer, or sets it
- * to NULL on failure. Readers do not see the file until the caller has committed *writer. */
+/* Creates the file `url`, and calls `content` once to write its content. *writer is the open file,
+ * or NULL on failure. Readers do not see the file until the caller has committed *writer. */
 int output_write(const char *url, output_content_fn *content, void *context,
                  struct store_writer **writer, struct sheaf_error *err);
 /* Like output_put_over, for a file whose bytes `content` writes. */

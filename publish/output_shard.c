@@ -7,15 +7,15 @@
  * 4. the journal entry again, with a stamp: a number by which these files are recognised without
  *    reading them.
  *
- * Several runs may make the same shard at the same time, and with different content, for example
- * because only one of them can read a source file. The shard of the run that finishes first is
- * used. So a run first looks at all these files, and then checks its claim (the file that says
- * which run packs here). It replaces a file only if the file is still as the run saw it.
+ * Several runs may make the same shard at the same time. Their shards may differ, for example if
+ * only one run can read a source file. The shard of the run that finishes first is used. So a run
+ * first looks at all these files, and then checks its claim (the file that says which run packs
+ * here). It replaces a file only if the file is still as the run saw it.
  *
  * For example, runs A and B make the same shard. If A has finished before B looks, B uses the shard
  * of A. If A writes a file after B has looked, B cannot replace this file. B then uses the shard of
- * A if A has finished it, and fails otherwise. A writes the journal entry first. So B notices A
- * early, and at the latest when B wants to replace the entry in its last step.
+ * A if A has finished it, and fails otherwise. B always notices A, because A writes the journal
+ * entry first, and B itself must write this entry.
  *
  * On a local disk, runs also use a lock on the directory. Runs that find no files of the shard
  * share the lock. A run that replaces a file holds the lock alone. */
@@ -204,9 +204,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
         return SHEAF_END;
     if (code == SHEAF_OK && p->seen[ENTRY].is_there)
         code = find_winner(p, &won, err);
-    /* Look again whether the shard of the other run is complete, before this run replaces it. The
-     * first answer of the store may have been damaged in transit, and the other run has already
-     * reported success. */
+    /* Before this run replaces the shard of another run, it looks once more whether that shard is
+     * complete. The first answer of the store may have been damaged in transit. A complete shard
+     * must stay, because the other run has already reported success. */
     if (code == SHEAF_OK && !won && p->seen[ENTRY].is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
@@ -233,10 +233,11 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 #define LOCK_WAIT_NS 20000000l
 
 /* Waits for the lock of the destination. Other processes hold the lock for a short time, while they
- * publish a shard or commit. A run with a single process that makes a new data set holds the lock
- * as long as it packs. This function never waits for such a run, because output_join was called
- * before. output_join has seen the claim of that run (the file that says which run packs here), and
- * has refused to join. The wait ends early only if the caller's interrupt flag is set. */
+ * publish a shard or commit. The wait ends early only if the caller's interrupt flag is set.
+ *
+ * A run with a single process holds the lock as long as it packs a new data set. This function
+ * never waits for such a run, because output_join was called before. output_join reads the claim of
+ * that run (the file that says which run packs here), and refuses to join. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
@@ -271,10 +272,13 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
  * Otherwise returns SHEAF_ERR_CHANGED.
  *
  * The hash of the shard does not cover its .lst file. So if the shard has a .lst file, its old and
- * its new section of the index are compared as well, because their CRCs cover the lines of the
- * file. Without a .lst file, the two sections are not compared, because they may differ although
- * the shards are equal. For example, the section of an edited shard may lack the labels, because a
- * deleted sample had a label that an index cannot store. */
+ * its new section of the index are compared as well. The CRCs in a section cover the lines of the
+ * .lst file.
+ *
+ * Without a .lst file, the two sections are not compared, because they may differ although the
+ * shards are equal. For example, a section has no labels if one label of the shard cannot be stored
+ * in an index. If an edit deletes the sample with this label, the section may still have no labels,
+ * but a new section has them. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

@@ -40,9 +40,8 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* If the manifest has the number of samples of each class, adds these numbers for the new classes:
- * `count` is the number of all classes. The numbers become unknown if the index of the existing
- * shards has no labels. */
+/* Extends the numbers of samples of each class in the manifest to `count` classes. The numbers
+ * become unknown if the index of the existing shards has no labels. */
 static int count_new_classes(const struct output *o, struct manifest *m, size_t count,
                              struct sheaf_error *err)
 {

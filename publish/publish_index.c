@@ -108,10 +108,10 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Appends to `text` the number of images that were converted, and the number of images that were
- * made smaller. Each number is appended only if the packing options (options_json) ask for this
- * change of images, and do not contain the number yet. The number 0 is appended as well, because a
- * missing number would mean that the number is unknown. */
+/* Appends to `text` the number of converted images, and the number of images that were made
+ * smaller. Each number is appended only if options_json has the option for this change of images,
+ * and does not have the number yet. The number 0 is appended as well, because a missing number
+ * would mean that the number is unknown. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {
@@ -130,8 +130,8 @@ static int write_images(const struct images *images, const char *options_json, s
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
-/* Numbers that are usually 0, for a data set or an append. A number is written to the manifest only
- * if it is not 0. */
+/* Counts for a data set or an append that are usually 0. A count is written to the manifest only if
+ * it is not 0. */
 struct rare_counts {
     uint64_t skipped;           /* files that were left out */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */

@@ -24,9 +24,9 @@ struct publish_index {
 /* Writes the index to `writer`, from the sections of the index in the journal entries. `index` must
  * be a struct publish_index. The function has the type output_content_fn. */
 int publish_index(void *index, struct store_writer *writer, struct sheaf_error *err);
-/* Counts the samples of a shard in the manifest, which has the number of samples of each class. The
- * labels come from the shard's section of the index. If the section has no labels, the function
- * removes the numbers of all classes from the manifest, because they would be incomplete. */
+/* Adds the samples of a shard to the number of samples of each class in the manifest. The labels
+ * come from the shard's section of the index. If the section has no labels, the function removes
+ * the numbers of all classes from the manifest, because they would be incomplete. */
 int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
                           uint64_t samples, struct sheaf_error *err);
 

@@ -15,7 +15,7 @@ struct publish_keys {
     uint64_t samples;
     /* number of samples at the time when the table was first made. If edits have removed samples
      * since then, `keyed` is greater than `samples` (see key_table_make). If no edit has removed
-     * samples, `keyed` may be 0, and `samples` is used instead. */
+     * samples, `keyed` is equal to `samples` or 0. */
     uint64_t keyed;
 };
 

@@ -30,8 +30,8 @@ static void several_run_task(struct inflight_item *item)
     interrupt_watch(before);
 }
 
-/* Waits until all files are handled. Returns the error of the first file, in the order in which the
- * files were added, that could not be handled. */
+/* Waits until all files are handled. If several files could not be handled, returns the error of
+ * the file that was added first. */
 static int collect(struct inflight *window, struct sheaf_error *err)
 {
     struct inflight_item *item;

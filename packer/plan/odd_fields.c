@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 #define FILES_LEAST 3u          /* fewer files may be intended */
-/* largest number of different field names that are stored; a source with more names is always
- * reported */
+/* largest number of different field names that are counted; a source with this number of names or
+ * more is always reported */
 #define FIELDS_MOST 10000u
 
 int odd_fields_count(struct odd_fields *odd, const char *path, const char *suffix,

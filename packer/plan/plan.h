@@ -4,10 +4,10 @@
  * plan depends only on the source's files and the options (planner.h makes it). The plan and the
  * content of the files determine every byte of the output.
  *
- * A plan consists of splits ("train", "val"), a split of shards, a shard of blocks, and a block of
- * samples. A sample has a range of the plan's files, in byte order of their suffixes. A shard
- * depends only on its own range of samples, so several machines can pack the shards of a plan, in
- * any order.
+ * A plan consists of splits, such as "train" and "val". Each split consists of shards, each shard
+ * of blocks, and each block of samples. A sample has a range of the plan's files, in byte order of
+ * their suffixes. A shard depends only on its own range of samples, so several machines can pack
+ * the shards of a plan, in any order.
  *
  * struct plan holds samples and files only if it has one shard or a few shards (see plan_batch.h).
  * The samples of a whole plan are stored in sections (see plan_section.h). */
@@ -103,10 +103,12 @@ struct plan {
     char hash[PLAN_HASH_SIZE];      /* covers everything that determines the bytes; in the
                                        manifest */
     /* Hash over the plan hash, the source's root directory, and the stamps and URLs of the source
-     * files. A run that resumes another run compares it; see plan_identify. */
+     * files. A run can resume an earlier run only if both have the same identity; see
+     * plan_identify. */
     char identity[PLAN_HASH_SIZE];
-    /* Hash over the plan hash and the source files of all shards. Packing stores it in an extended
-     * attribute of dataset.json, or in a header of this object (see PLAN.md). "" if unknown. */
+    /* Hash over the plan hash and the source files of all shards. Packing stores it with
+     * dataset.json: in an extended attribute of the file, or in a header of the object (see
+     * PLAN.md). "" if unknown. */
     char origin[PLAN_HASH_SIZE];
 };
 
@@ -179,19 +181,21 @@ int plan_check_group(const struct catalog_file *files, uint32_t count,
  * which are not in their final order yet. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
 
-/* Gives numbers to the classes and sorts the labels. used[i] is true if at least one sample has
- * label i of the catalog. (*renamed)[i] becomes the index of this label in the plan; the caller
- * frees this array.
+/* Gives numbers to the classes and sorts the labels. (plan_label.c) The arguments are:
  *
- * `grow` describes the data set to which samples are appended, or is NULL. The classes of this data
- * set come first. `known` has classes whose numbers the user has given, or is NULL. Returns
- * SHEAF_ERR_UNSUPPORTED if the labels contradict `grow` or `known`. (plan_label.c) */
+ * - used[i] is true if at least one sample has label i of the catalog.
+ * - (*renamed)[i] becomes the index of label i in the plan. The caller frees this array.
+ * - `grow` describes the data set to which samples are appended, or is NULL. The classes of this
+ *   data set come first.
+ * - `known` has the classes whose numbers the user has given, or is NULL.
+ *
+ * Returns SHEAF_ERR_UNSUPPORTED if the labels contradict `grow` or `known`. */
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
                      int label_base, const struct plan_grow *grow, const struct plan_classes *known,
                      uint32_t **renamed, struct sheaf_error *err);
 
-/* Returns whether the only value of `label`, which has no name, is the number of one of the
- * classes. The first class has the number label_base. (plan_label.c) */
+/* Returns whether a label without a name consists of one value that is the number of a class. The
+ * first class has the number label_base. (plan_label.c) */
 bool plan_label_is_class(const struct catalog_label *label, int label_base, size_t class_count);
 
 #endif

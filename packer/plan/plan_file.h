@@ -14,7 +14,7 @@
 #include "packer/plan/plan_section.h"
 #include "store/store.h"
 
-/* In a conversion, a sample whose key an earlier sample of the source data set has. */
+/* Used for a conversion: a sample of the source data set with the key of an earlier sample. */
 struct plan_repeat {
     uint64_t sample;            /* its number in the data set */
     /* number in the new key of the sample, "KEY-number"; 0 if the sample is left out */
@@ -64,8 +64,8 @@ struct plan_facts {
 struct plan_writer;
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* Returns a struct through which the caller adds the samples of each shard. They are then written
- * to the plan file. */
+/* Returns the struct to which the caller adds the samples of each shard. The struct writes these
+ * samples to the plan file. */
 struct plan_sections *plan_writer_sections(struct plan_writer *writer);
 /* Writes the rest of the plan file after the samples, and makes the file visible.
  * facts->plan.shards must be the finished shards, in order. Frees the writer even after an

@@ -255,9 +255,9 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
 
 /* Returns the index that label `i` of `ranked` gets in the plan. Index 0 always means "no label".
  *
- * In a plan for a new data set, the next indexes belong to the classes, in the order of their
- * numbers, and the last indexes to labels that are numbers. In a plan that appends to a data set
- * (`grows`), labels keep the order of `ranked`, so label `i` gets the index i + 1. */
+ * In a plan for a new data set, the classes get the next indexes, in the order of their numbers.
+ * Labels that are numbers get the last indexes. In a plan that appends to a data set (`grows`),
+ * labels keep the order of `ranked`, so label `i` gets the index i + 1. */
 static uint32_t plan_label_slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                                    uint32_t names, bool grows)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts a sample of a plan to a record (varints and texts) and back. Records are not trusted
- * when they are read: a path that could not be packed, or a number above its limit, is an error. */
+ * Converts a sample of a plan to a record (varints and texts) and back. Records are checked when
+ * they are read. An invalid path, or a number above its limit, is an error. */
 #include "packer/plan/plan_record.h"
 
 #include <string.h>

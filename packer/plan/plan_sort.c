@@ -134,7 +134,7 @@ static size_t plan_sort_count_of(const struct file_group *g)
 }
 
 /* Appends a copy of a text and a NUL to g->texts, and sets *offset to its position there. The
- * position is a multiple of 8, because `text` may also be a struct. */
+ * position is a multiple of 8, because `text` may also be a struct that must be aligned. */
 static int plan_sort_add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
                               struct sheaf_error *err)
 {
@@ -223,10 +223,11 @@ static bool is_same_text(const struct catalog_file *a, const struct catalog_file
     return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }
 
-/* Merges the texts of a sample (such as captions) if several lines of a list name files of this
- * sample. If these lines have equal texts in a column, the text becomes one field. If the texts
- * differ, they do not describe the sample but its single files, so they are left out and counted.
- * Files with the same name must be adjacent. Returns the number of files that remain. */
+/* Merges texts of a sample that have the same field name, such as captions. Several lines of a list
+ * may name files of the same sample, and each line may have such a text. If these texts are equal,
+ * keeps one of them. If they differ, each text describes a file and not the sample, so all of them
+ * are left out and counted. Files with the same name must be adjacent. Returns the number of files
+ * that remain. */
 static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uint32_t count)
 {
     uint32_t kept = 0, end;
@@ -264,14 +265,14 @@ static void count_cls(struct plan_sort *x, const struct catalog_file *files, boo
                  (int)files->key_size, files->path);
 }
 
-/* Reads the file .cls of a sample, if its content must be known while the plan is made, and counts
- * whether it consists of numbers. There are two reasons to read it:
+/* Reads the file .cls of a sample if planning needs its content, and counts whether it consists of
+ * numbers. The content is needed for two purposes:
  *
- * - plan_sort_number_labels() must know whether files .cls replace labels from directories and
- *   lists. For this purpose, the files of a few samples that also have such a label are enough.
- * - If `tells_cls` is set, the run reports how many files .cls do not consist of numbers. Then the
- *   files of all samples are read. If the source is in a store, only a few are read, because each
- *   needs a request. */
+ * - It decides whether files .cls replace labels from directories and lists; see
+ *   plan_sort_number_labels(). For this decision, a few files of samples that also have such a
+ *   label are enough.
+ * - If `tells_cls` is set, the run reports how many files .cls do not consist of numbers. For this
+ *   report, all files are read. From a store, only a few are read, because each needs a request. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {
@@ -408,12 +409,12 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* Gives the labels their final indexes. Drops all labels from directories and lists if two
+/* Gives the labels their final indexes. All labels from directories and lists are dropped if two
  * conditions hold: each sample with such a label also has a file .cls, and at least one of these
- * files contains numbers. The numbers in files .cls replace these labels.
+ * files contains numbers. The numbers then replace the labels.
  *
- * For example, if a data set was extracted into files, each sample has a file .cls, and the
- * directories are not classes. */
+ * For example, the files of an extracted data set meet both conditions: each sample has a file
+ * .cls, and the directories are not classes. */
 static int plan_sort_number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));

@@ -95,11 +95,11 @@ struct plan_sort {
      * or list, and the key of the first of them, perhaps truncated */
     uint64_t cls_replacing;
     char first_cls_replacing[200];
-    /* Some samples have a label from a directory or list, and also a file .cls. The content of
-     * these files decides whether the labels from directories and lists are dropped. cls_decisions
-     * is the number of these files that were read. cls_is_number is set if at least one of them
-     * contains numbers or could not be read. cls_is_word is set if at least one of them contains
-     * something else. */
+    /* The content of some files .cls decides whether labels from directories and lists are dropped.
+     * These files belong to samples that also have such a label. cls_decisions is the number of
+     * files that were read for this decision. cls_is_number is set if at least one of them contains
+     * numbers or could not be read. cls_is_word is set if at least one of them contains something
+     * else. */
     unsigned cls_decisions;
     bool cls_is_number, cls_is_word;
     /* Several lines of a list may name files of the same sample, and each line may have a value for
@@ -167,8 +167,8 @@ int samples_each_batch(const struct plan_sort *sort, struct sample_stream *strea
  * samples of a shard, the shard has fewer samples in the plan than before. (plan_sort_place.c) */
 int plan_sort_place(struct plan_sort *sort, struct sample_stream *all, struct plan *plan,
                     struct sheaf_error *err);
-/* Used for an append. If the data set already has a sample with the key of a sample in the stream,
- * removes the sample from the stream and reports its files. (plan_sort_known.c) */
+/* Used for an append. Removes from the stream each sample whose key the data set already has, and
+ * reports the files of these samples. (plan_sort_known.c) */
 int plan_sort_known(struct plan_sort *sort, struct sample_stream *all, struct sheaf_error *err);
 /* Divides the samples of the stream `all` among the splits that the options define, and closes the
  * stream. (plan_sort_split.c) */

@@ -19,9 +19,9 @@ struct placing {
     struct buf record;
 };
 
-/* An existing shard is made again, and has a sample at the position `place`. The record of this
- * sample has the label from the source. If places->labels has another label for the sample, puts
- * this label into the record instead. */
+/* Called for a sample of an existing shard that is made again. `place` is the sample's position in
+ * the existing shards. *record has the sample's label from the source. If places->labels has
+ * another label for this position, puts that label into the record instead. */
 static int place_label(struct placing *p, uint64_t place, const uint8_t **record, size_t *size,
                        const struct plan_record_head *head, struct sheaf_error *err)
 {

@@ -3,10 +3,9 @@
  * Divides samples among splits, in bounded memory. split.c computes how many samples of each class
  * a split gets.
  *
- * First, the samples are sorted by label, then by a hash, then by key, and are assigned to splits
- * in this order. Each assignment is a pair: the position of the sample in the stream, and the
- * split. Then the pairs are sorted by position. So the splits are known in the order of the
- * stream. */
+ * First, the samples are sorted by label, then by a hash, then by key. In this order, each sample
+ * is assigned to a split. Then the assignments are sorted by the position of their sample in the
+ * stream. So they can be read together with the stream, sample by sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +15,9 @@
 #include "packer/source/problems.h"
 #include "publish/class_counts.h"
 
-/* Largest recorded difference between the size of a split and its exact share, in units of 1 /
- * SPLIT_WHOLE samples (see struct split_carry). Such differences come from rounding. The limit
- * makes sure that sums do not overflow. */
+/* Limit for the difference between the size of a split and its exact share, in units of 1 /
+ * SPLIT_WHOLE samples (see struct split_carry). With this limit, sums of differences do not
+ * overflow. */
 #define OWED_MOST ((__int128)SPLIT_WHOLE << 20)
 
 struct dealing {

@@ -32,8 +32,8 @@ struct split_spec {
 
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
-/* owed[s] says by how many samples split s is smaller than its exact share, in units of 1 /
- * SPLIT_WHOLE samples. All classes that were already divided count. The difference comes from
+/* owed[s] is the number of samples by which split s is smaller than its exact share of all classes
+ * that were already divided. The unit is 1 / SPLIT_WHOLE samples. The difference comes from
  * rounding. Later classes are divided so that it becomes smaller again. The struct must be
  * zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
@@ -41,10 +41,10 @@ struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 /* Divides the `samples` samples of a class among the splits: sets counts[i] to the number of
  * samples for split i.
  *
- * If splits are fractions, each count is the exact share rounded up or down. If a split gets less
- * than its exact share of one class, it gets more of a later class. So with two splits, the totals
- * over all classes are also exact shares, rounded up or down. With more splits, they are nearly
- * exact. */
+ * If splits are fractions, each count is the exact share of the split, rounded up or down. If a
+ * split gets less than its exact share of one class, it gets more of a later class. So the size of
+ * a split over all classes is also close to its exact share. With two splits, it differs by less
+ * than one sample. */
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 
@@ -67,8 +67,8 @@ void split_small_text(const struct split_small *small, const struct split_spec *
 /* Returns the number of the split that gets the rest. There must be one. */
 uint32_t split_rest(const struct split_spec *spec);
 
-/* Returns the number by which the samples of a class are ordered before they are divided. The first
- * samples in this order go to the first split. */
+/* Returns a hash of a sample's key and the seed. The samples of a class are ordered by this hash
+ * before they are divided. The first samples in this order go to the first split. */
 uint64_t split_rank(const void *key, size_t key_size, uint64_t seed);
 /* Returns an error if a split of a new data set would be empty. counts[i] is the number of samples
  * for split i. */

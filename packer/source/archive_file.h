@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an archive file at any offset. Also declares a struct with the facts about a member that
- * are in the archive's directory or headers. */
+ * Reads an archive file at any offset. Also declares struct archive_member, which has the facts
+ * about one member of an archive. */
 #ifndef PACKER_SOURCE_ARCHIVE_FILE_H
 #define PACKER_SOURCE_ARCHIVE_FILE_H
 
@@ -18,8 +18,8 @@ struct archive_member {
     const char *path;
     uint64_t bytes;
     const char *problem;        /* NULL; or why it cannot be packed */
-    /* position of the member in the archive; only zip_read() and the reader of tars know the form
-     * of the text */
+    /* position of the member in the archive, as a text; the form of the text is different for a zip
+     * and for a tar */
     char where[80];
 };
 typedef int archive_member_fn(void *context, const struct archive_member *member,

@@ -107,9 +107,9 @@ static int augmented_add_text(struct augmented *a, const struct attribute *text,
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
-/* Uses the text of the attribute *name as the name of the label's class. This requires that the
- * label is the number of a class (see list_name_label). If it is not, sets *name to NULL, and the
- * caller makes a field of the attribute. */
+/* If the label is the number of a class, uses the text of the attribute *name as the name of this
+ * class (see list_name_label). Otherwise sets *name to NULL, and the caller makes a field of the
+ * attribute. */
 static int augmented_take_class(struct augmented *a, const struct attribute **name,
                                 struct sheaf_error *err)
 {

@@ -4,15 +4,15 @@
  * {"source-ref": "s3://bucket/cats/1.jpg", "label": "cat", "boxes": [[1, 2]]}. The members are
  * called attributes. There are three kinds:
  *
- * 1. An attribute NAME-ref has the URL of an object. The object's bytes become a field. The field
- *    has the suffix of the object's name, or the suffix NAME if the object's name has no suffix. If
- *    another field of the sample already has this suffix, the field's suffix is NAME.SUFFIX.
+ * 1. An attribute NAME-ref has the URL of an object. The object's bytes become a field of the
+ *    sample. The field is named by the suffix of the object's name, or NAME if there is no suffix.
+ *    If another field of the sample already has this name, the field is named NAME.SUFFIX.
  *
  * 2. The first of the attributes label, labels, class and class_name is the label: a number, an
  *    array of numbers, or the name of a class. If the label is a number, an attribute class has the
- *    name of the class with this number. If a line has none of these attributes, an attribute NAME
- *    is the label if an attribute NAME-metadata says so, as in lines made by Ground Truth's
- *    classification jobs.
+ *    name of the class with this number. If a line has none of these four attributes, an attribute
+ *    NAME is the label if an attribute NAME-metadata says so. Ground Truth's classification jobs
+ *    write such lines.
  *
  * 3. Any other attribute NAME becomes a field NAME, with the value as it was written.
  *

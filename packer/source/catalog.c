@@ -247,9 +247,9 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
 }
 
 /* Returns the name of a file for messages. If a local file is packed under a name other than its
- * own, messages use its location, because the user knows the file by it. All other files are named
- * by the path under which they are packed. For a member of an archive, `url` is only a position,
- * which messages do not show; it is recognised because it contains no dot. */
+ * own, messages show its own path, because the user knows this path. All other files are named by
+ * the path under which they are packed. For a member of an archive, `url` is a position and not a
+ * path. A position contains no dot, and is not shown. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

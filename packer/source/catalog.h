@@ -15,8 +15,9 @@
 #include "packer/source/problems.h"
 #include "sheaf.h"
 
-/* Where the content of a file is, if it is not at the file's path under the root of the source.
- * `url` is a URL, the path of a local file, or the position of a member in an archive. */
+/* Location of a file's content. It is stored only if it differs from the file's path under the root
+ * of the source. `url` is a URL, the path of a local file, or the position of a member in an
+ * archive. */
 struct catalog_object {
     uint64_t stamp;
     char url[];
@@ -66,8 +67,8 @@ struct catalog_stat {
     const char *text;           /* CATALOG_TEXT's; else NULL */
 };
 
-/* One file, as the catalog describes it to the function `sink`. If a catalog has such a function,
- * it does not store the files. The caller owns all texts. */
+/* A file that the catalog passes to the function `sink`. A catalog with such a function does not
+ * store files. The caller owns all texts. */
 struct catalog_found {
     const char *path;
     size_t key_size;

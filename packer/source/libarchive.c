@@ -25,8 +25,8 @@ int libarchive_load(struct libarchive *l, struct sheaf_error *err)
  * 2012. */
 #define LIBRARY "libarchive.so.13"
 
-/* Looks up a function of the library and stores its address in *call. Uses a void pointer, because
- * C does not convert the result of dlsym to a function pointer. */
+/* Looks up a function of the library and stores its address in *call. `call` is the address of a
+ * function pointer. It is a void pointer, because the functions have different types. */
 static bool find_call(void *library, const char *name, void *call)
 {
     *(void **)call = dlsym(library, name);

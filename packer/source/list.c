@@ -38,8 +38,8 @@ int list_add_numbers(struct list_parser *p, const char *text, size_t size,
                      struct sheaf_error *err)
 {
     const size_t room = LABEL_LIMIT - p->labels.size / sizeof(double);
-    /* largest number of labels that the text can hold, because each except the last takes at least
-     * a digit and a separator */
+    /* largest number of labels that the text can hold: each label has at least one character, and
+     * there is a separator between two labels */
     const size_t most = MIN(room, size / 2 + 1);
     int code = most == 0 ? SHEAF_END : buf_reserve(&p->labels, most * sizeof(double), err);
     long count;

@@ -116,7 +116,7 @@ struct list_cell {
 int list_csv_split(struct list_parser *parser, char *line, size_t size, struct sheaf_error *err);
 /* Called for the first record of a table. Detects the separator of cells. If the record is a
  * header, stores the names of the columns. Sets *is_table to whether the line looks like the first
- * line of a table, because a plain list may in fact be a table. */
+ * line of a table. The caller needs this for a plain list, which may in fact be a table. */
 int list_csv_begin(struct list_parser *parser, const char *line, size_t size, bool *is_table,
                    struct sheaf_error *err);
 /* Unquotes in place. */

@@ -92,9 +92,9 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
 
 /* ---- The first record ------------------------------------------------------------------------ */
 
-/* Returns the index of the column whose name has the role `role` (path, label or class). If there
- * are several such columns, returns the preferred one: its name has the lowest column_rank().
- * Returns SIZE_MAX if there is no such column. The names must be in p->cells, without blanks around
+/* Returns the index of the column whose name has the role `role` (path, label or class). If several
+ * columns have this role, returns the column whose name has the lowest column_rank(). Returns
+ * SIZE_MAX if no column has this role. The names must be in p->cells, without blanks around
  * them. */
 static size_t column_of(const struct list_parser *p, enum column_role role)
 {

@@ -29,10 +29,10 @@ static bool integer_label(json_int_t integer, double *label)
     return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
 }
 
-/* Appends a JSON number, or true or false (1 or 0), to the labels of the line. The rules are those
- * for labels in text. An integer beyond 2^53 is an error, unless a 32-bit float equals it. A number
- * with a point or an exponent is rounded to a 32-bit float, unless it is a whole number up to 2^53
- * such as 1.0. */
+/* Appends a JSON number, or true or false (1 or 0), to the labels of the line. A whole number up to
+ * 2^53 is stored exactly, even if it is written as 1.0. An integer beyond 2^53 is an error, unless
+ * a 32-bit float equals it. Any other number is rounded to a 32-bit float. The same rules hold for
+ * labels in text. */
 static int list_jsonl_add_number(struct list_parser *p, const json_t *number,
                                  struct sheaf_error *err)
 {
@@ -184,7 +184,8 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     int code = augmented_line_parse(line, size, &l, err);
 
     /* The buffer of texts must not move while the entry points into it. So enough room is reserved
-     * now. All names and strings come from the line, and a class name may be copied twice. */
+     * now: twice the size of the line, because each name or string in the line is copied at most
+     * twice. */
     if (code == SHEAF_OK)
         code = buf_reserve(&p->text, 2 * (size + 1), err);
     if (code == SHEAF_OK)

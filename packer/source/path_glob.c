@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matches patterns with paths, component by component. If a component does not match, goes back to
- * the last `**` of the pattern before it. This `**` then takes one more component of the path, and
- * the rest is matched again. base/glob.c uses the same method for stars inside a component. */
+ * Matches patterns with paths, component by component. If a component does not match, the search
+ * goes back to the last `**` before this component of the pattern. This `**` then takes one more
+ * component of the path, and the rest is matched again. base/glob.c uses the same method for stars
+ * inside a component. */
 #include "packer/source/path_glob.h"
 
 #include <stdint.h>

@@ -59,8 +59,8 @@ struct problems {
      * label, and `kept_labels` the samples that keep the label from their directory or list */
     struct cls_words unread, kept_labels;
     uint64_t left_out_values;   /* values of lists that could not become fields */
-    /* samples whose field `cls` consists of numbers, which replace the class from the directory or
-     * list */
+    /* samples whose class from the directory or list was replaced, because their field `cls`
+     * consists of numbers */
     struct cls_words replaced;
 };
 
@@ -114,10 +114,10 @@ void problems_note(const struct problems *p, enum sheaf_reason reason, const cha
 int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
 void problems_limit(struct problems *p, uint64_t found);
 
-/* Returns the error that the collected problems mean for the run, or SHEAF_OK. With SHEAF_FAIL, any
- * problem is an error. The error names the first file that is itself bad, and its reason is usually
- * SHEAF_REASON_BAD_FILES. With SHEAF_SKIP, the run fails only if a file vanished or changed, or if
- * there are too many problems. */
+/* Returns the error with which the run fails because of the collected problems, or SHEAF_OK. With
+ * SHEAF_FAIL, the run fails if there is a problem. The message names the first file that is itself
+ * bad, and the reason of the error is usually SHEAF_REASON_BAD_FILES. With SHEAF_SKIP, the run
+ * fails only if a file vanished or changed, or if there are too many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
 /* `code` is the result of a step of the run. Returns `code`, unless problems_verdict() is an error.
  * Then returns this error, because the step may have failed only as a consequence of the bad

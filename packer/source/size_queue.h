@@ -24,8 +24,9 @@ void size_queue_close(struct size_queue *queue);
  * answer. The call may first wait for earlier requests and pass their answers to `take`. If `take`
  * fails, this call fails.
  *
- * Takes ownership of `url` even after an error, and of `about` only on success. If `url` is NULL,
- * returns SHEAF_ERR_MEMORY, because callers pass the result of an allocation unchecked. */
+ * The queue takes ownership of `url` even after an error, and of `about` only on success. If `url`
+ * is NULL, returns SHEAF_ERR_MEMORY. So callers need not check whether the allocation of `url` has
+ * failed. */
 int size_queue_ask(struct size_queue *queue, char *url, void *about, struct sheaf_error *err);
 /* Waits for all answers, until `take` fails. */
 int size_queue_drain(struct size_queue *queue, struct sheaf_error *err);

@@ -16,8 +16,8 @@ void sizes_close(struct sizes *sizes);
 
 /* Starts a request for the size of the object at `url`, which becomes the file `path` of the
  * catalog. `is_below` means that `url` is the root of the source followed by `path`, so that the
- * catalog need not store `url`. The call may wait for the answer about an earlier object, and may
- * return an error of that object. */
+ * catalog need not store `url`. The call may first wait for the answer about an earlier object. If
+ * that answer is an error, the call may return it. */
 int sizes_add(struct sizes *sizes, const char *path, const char *url, bool is_below,
               uint32_t label, struct sheaf_error *err);
 /* Waits for all. */

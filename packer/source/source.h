@@ -130,11 +130,10 @@ struct scan {
      * once */
     uint64_t filtered;
     /* A list may have labels that are numbers, or labels that are names of classes. numbers_line is
-     * the number of the first line with a number as its label. class_line is the number of the
-     * first line with the name of a class. A line with both counts as a number.
-     *
-     * Each of the two is 0 if no such label was found so far. It is LINE_NONE if the first such
-     * label came from a source without lines. */
+     * the number of the first line with a number as its label, even if the line also names a class.
+     * class_line is the number of the first line with only the name of a class. Each of the two is
+     * 0 if no such label was found so far, and LINE_NONE if the label came from a source without
+     * lines. */
     uint64_t numbers_line, class_line;
     bool has_directories;       /* whether a class is a directory */
 };
@@ -208,9 +207,9 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err);
 /* Sets *out to whether a path is left out, and counts the path if so. A path is left out if it is
- * clutter (a file that is not data; see clutter.h), or if the user's filter leaves it out. Only for
- * sources whose scan finds whole paths, such as listings. The scan of a directory tree calls
- * scan_filter() for single directories and files instead. */
+ * clutter (a file that is not data; see clutter.h), or if the user's filter leaves it out. The
+ * function is for sources whose scan finds whole paths, such as listings. The scan of a directory
+ * tree calls scan_filter() instead, for single directories and files. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
 /* Records an entry of a source as a problem, because it is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive of files (tar or zip) as a source. The archive is read as if it were the directory to
- * which it would be unpacked. Nothing is unpacked. Instead, a scan records the position of each
- * member's bytes, so that any number of threads can read the members in the plan's order.
+ * An archive of files (tar or zip) as a source. The archive is read like the directory that
+ * unpacking would make, but nothing is unpacked. A scan records the position of each member's
+ * bytes. So any number of threads can read the members in the plan's order.
  *
- * In a tar that is compressed as a whole (gzip, xz, zstd, bzip2, lz4), a position can only be
- * reached by decompressing everything before it. Therefore such a tar is decompressed once into a
- * temporary file without a name. An archive in a store is first copied to such a file
- * (archive_fetch.c).
+ * To reach a position in a compressed tar (gzip, xz, zstd, bzip2, lz4), everything before it must
+ * be decompressed. Therefore such a tar is decompressed once, into a temporary file without a name.
+ * An archive in a store is first copied to such a file (archive_fetch.c).
  *
  * A tar inside a tar, as in ImageNet, is read as a directory with the name of the inner tar.
  *

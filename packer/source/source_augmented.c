@@ -81,7 +81,7 @@ static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_erro
 }
 
 /* Returns whether the first line of a file names an object by its URL. Sets *names_paths to whether
- * the line has a member whose value is a path. A line of a list has such a member. */
+ * the line names a file by its path, as a line of a list does. */
 static bool names_objects(const char *text, size_t size, bool *names_paths)
 {
     struct augmented_line line;
@@ -110,9 +110,9 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
 }
 
 /* Returns whether a file is an augmented manifest, judging by its first line. The line must begin
- * with `{`. If the line has a member with a path, the file is a list instead. If the file's name
- * ends with ".jsonl", the line must have an attribute NAME-ref with the URL of an object. With
- * other names, it need not have one. */
+ * with `{`, and must not name a file by its path. (A line of a list names a file by its path.) If
+ * the file's name ends with ".jsonl", the line must also have an attribute NAME-ref with the URL of
+ * an object. */
 static bool source_augmented_detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

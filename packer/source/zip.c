@@ -51,8 +51,9 @@ static int zip_malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "damaged or truncated zip archive: %s", what);
 }
 
-/* Finds the directory (the list of members) of a large zip. If a zip has more than 4 GiB or 65535
- * members, its end record has no room for these numbers, and a zip64 record has them. */
+/* Finds the directory (the list of members) of a large zip. If a zip is larger than 4 GiB, or has
+ * more than 65535 members, these numbers do not fit into its end record. A zip64 record has them
+ * instead. */
 static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes, uint64_t *offset,
                                 struct sheaf_error *err)
 {
@@ -195,8 +196,9 @@ static const char *zip_problem_of(const struct zip_entry *e)
     return NULL;
 }
 
-/* Returns whether the member was stored on DOS or Windows (FAT, NTFS, VFAT). A backslash in its
- * name then means a slash, because it cannot be part of a file name there. unzip does the same. */
+/* Returns whether the member was stored on DOS or Windows (FAT, NTFS, VFAT). On these systems, the
+ * name of a file cannot contain a backslash. So a backslash in the member's name is read as a
+ * slash, as in unzip. */
 static bool is_of_windows(const struct zip_entry *e)
 {
     return e->head[5] == 0 || e->head[5] == 10 || e->head[5] == 11 || e->head[5] == 14;
