@@ -118,10 +118,9 @@ enum sheaf_reason {
      * dataset.index (NOT_INDEXED). */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
-    /* Reasons for which packing fails: a filter matched no file (UNUSED_FILTER), a few samples lack
-     * a field that all other samples have (ODD_FIELDS), or some files could not be packed
-     * (BAD_FILES). If a sample that exists is packed, ODD_FIELDS also means that its key or
-     * one of its fields has an invalid name. */
+    /* Reasons for which packing fails. UNUSED_FILTER: a filter matched no file. ODD_FIELDS: a few
+     * samples lack a field that all other samples have, or a sample that exists already has an
+     * invalid key or field name. BAD_FILES: some files could not be packed. */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
     /* With the code ACCESS: S3 refuses to write, possibly because the policy of the bucket requires
      * a request header that was not sent. */
@@ -164,8 +163,8 @@ struct sheaf_error {
 SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a code, never
                                                        NULL. */
 
-/* Makes text safe for display on one line: puts \xNN in the place of each byte of invalid UTF-8, of
- * control characters (including C1) and of characters that change the writing direction. A program
+/* Makes text safe for display on one line. Each byte of invalid UTF-8, of control characters
+ * (including C1), and of characters that change the writing direction becomes \xNN. A program
  * should call this function for names of samples, shards and classes before it shows them. Messages
  * of this library are already safe. Writes at most `size` bytes and returns the length of the full
  * result, like snprintf. */
@@ -302,9 +301,9 @@ struct sheaf_field_info {       /* statistics of a field over all samples */
     /* smallest, median and largest size of the field in bytes; the median may be wrong by up to
      * 5% */
     uint64_t least_bytes, median_bytes, most_bytes;
-    /* histogram of the field's size. Element 0 counts the samples in which the field has less than
-     * 1 kB, element 1 the samples in which it has 1 kB or more but less than 10 kB, and so on by
-     * powers of ten. The last element has no upper limit. */
+    /* histogram of the field's size. Element 0 counts samples with less than 1 kB in this field,
+     * element 1 samples with 1 kB to less than 10 kB, and so on by powers of ten. The last element
+     * has no upper limit. */
     uint64_t decades[SHEAF_SURVEY_DECADES];
 };
 /* Information about one source of a data set. All numbers are the same as if this source were
@@ -370,9 +369,9 @@ struct sheaf_dataset_info {
      * is nonzero if it counted the classes. field_count is the number of field names. field_count
      * is 0 if fields were not counted, or if there are more than 256 names. */
     int counts_fields, counts_classes; size_t field_count;
-    /* images_converted is the number of images that were converted when the data set was packed
-     * (option fix_images), and images_resized the number of images that were only made smaller.
-     * Both are UINT64_MAX if unknown, and 0 for a view (a selection of samples). */
+    /* images_converted is the number of images that packing has converted (option fix_images).
+     * images_resized is the number of images that packing has only made smaller. Both are
+     * UINT64_MAX if unknown, and 0 for a view (a selection of samples). */
     uint64_t images_converted, images_resized;
     /* number of files that were left out when the data set was packed; if the data set was
      * converted from another data set, the number of samples that were left out */
@@ -385,8 +384,8 @@ struct sheaf_dataset_info {
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples whose files were added to an earlier sample with the same key */
     uint64_t joined_keys;
-    /* number of values that the packer has left out because it could not store them as fields;
-     * values are, for example, the cells of a CSV list file */
+    /* number of values, such as cells of a CSV list file, that the packer has left out because it
+     * could not store them as fields */
     uint64_t left_out_values;
     /* number of samples whose .cls file contained a word instead of numbers when the data set was
      * packed; such a sample has the label of its directory, or no label */
@@ -402,9 +401,9 @@ SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_coun
  * are not supported. Changes of the data set on its server are not noticed. */
 SHEAF_CALL int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
     const char *cache_directory, struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Opens a data set like sheaf_dataset_open, but joins all files with the same key in a foreign tar
- * (written by other software) to one sample, even if these files are not next to each other.
- * Returns SHEAF_ERR_UNSUPPORTED if such a tar is compressed, remote or a pipe. */
+/* Opens a data set like sheaf_dataset_open. The difference concerns foreign tars (written by other
+ * software): all files with the same key become one sample, even if they are not next to each other
+ * in the tar. Returns SHEAF_ERR_UNSUPPORTED if such a tar is compressed, remote or a pipe. */
 SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Writes a hash that identifies the samples, as 32 hexadecimal digits. The hash covers the
@@ -611,15 +610,15 @@ SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, s
  * - OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE (Open MPI);
  * - SLURM_PROCID and SLURM_NTASKS, if SLURM_STEP_ID is set as well. srun sets all three. A batch
  *   script without srun has only the first two, and is a single process;
- * - SM_CURRENT_HOST and SM_HOSTS (SageMaker). If no launcher has set its variables, the file
- *   resourceconfig.json in the directory `config` is used. If `config` is NULL, the directory is
- *   /opt/ml/input/config. The rank is the index of the current host in the list of hosts.
+ * - SM_CURRENT_HOST and SM_HOSTS (SageMaker), or else the file resourceconfig.json in the directory
+ *   `config`. If `config` is NULL, the directory is /opt/ml/input/config. The rank is the index of
+ *   the current host in the list of hosts.
  *
  * If `source` is not NULL, *source becomes a static string that names the launcher. Returns
- * SHEAF_END if no launcher has set its variables. Returns SHEAF_ERR_ARGUMENT if a value is invalid,
- * or if only one of the two variables of torchrun or Open MPI is set. (Slurm itself sets only one
- * of its variables in jobs without ranks.) sheaf_reader_open does not read these variables: the
- * program must copy rank and world size into the reader's options. */
+ * SHEAF_END if there are neither such variables nor this file. Returns SHEAF_ERR_ARGUMENT if a
+ * value is invalid, or if only one of the two variables of torchrun or Open MPI is set. (Slurm
+ * itself sets only one of its variables in jobs without ranks.) sheaf_reader_open does not read
+ * these variables: the program must copy rank and world size into the reader's options. */
 SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 
@@ -858,9 +857,10 @@ SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t
 /* Sets the fields seed, epoch, shuffle_buffer and lanes of `options` from the hyperparameters
  * sheaf_seed, sheaf_epoch, sheaf_shuffle_buffer and sheaf_lanes of the training job. Other fields,
  * and fields without a hyperparameter, stay as they are, so `options` must be initialised. The
- * hyperparameters are texts of whole numbers in ROOT/input/config/hyperparameters.json, or else in
- * the variable SM_HPS. Returns SHEAF_ERR_ARGUMENT if another hyperparameter begins with sheaf_,
- * if a number is invalid, or if the file or variable is not a JSON object. */
+ * hyperparameters are in ROOT/input/config/hyperparameters.json, or else in the variable SM_HPS.
+ * Each is a whole number in the form of a text. Returns SHEAF_ERR_ARGUMENT if another
+ * hyperparameter begins with sheaf_, if a number is invalid, or if the file or variable is not a
+ * JSON object. */
 SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
     struct sheaf_reader_options *options, struct sheaf_error *error);
 /* Tells the platform why the job fails, by writing the message (at most 1024 bytes) to
@@ -881,10 +881,9 @@ struct sheaf_stretch {
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
 /* Calls `each` for every range of samples (struct sheaf_stretch) that the readers of all ranks read
- * in options->epoch. The ranges come in the order of their ranks. The ranges of a rank come in the
- * order of its workers, and the ranges of a worker in the order of its lanes (the sequences of an
- * epoch that it reads). The ranges of a lane come in reading order. The fields `rank` and `worker`
- * of the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a stream. */
+ * in options->epoch. The ranges are sorted by rank, then by worker, then by lane (a sequence of the
+ * epoch). Within a lane, they come in reading order. The fields `rank` and `worker` of the options
+ * are ignored. Returns SHEAF_ERR_UNSUPPORTED for a stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
@@ -1765,8 +1764,8 @@ struct sheaf_fetch_result {
 };
 /* Copies objects unchanged into files in `directory`, which is created. The source is a prefix, a
  * manifest file, an augmented manifest, or one object. The files of a prefix have the names of the
- * objects relative to the prefix. The files of an augmented manifest have the keys of the objects
- * as names, and its lines for this host are written to a file as well. *result is set even if the
+ * objects relative to the prefix. For an augmented manifest, the files have the keys of the objects
+ * as names, and the lines for this host are written to a file as well. *result is set even if the
  * call fails.
  *
  * Before it fetches anything, the call returns SHEAF_ERR_UNSUPPORTED if the name of an object

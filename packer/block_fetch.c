@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fetches the objects of a block from a remote store, many of them at the same time. Each object
- * takes one GET request, which mostly waits. So up to WINDOW requests run at once for each block
- * that is being filled.
+ * takes one GET request, which mostly waits for the store. So up to WINDOW requests of a block run
+ * at the same time.
  *
  * block->scratch gets the content of the files. Each file has a fixed position there, with room for
  * the size that the plan states. block->fetched gets the result of each file. */

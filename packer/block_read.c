@@ -189,8 +189,8 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
 }
 
 /* Converts the sample's images if the settings demand it. If an image cannot be converted, sets
- * *bad to its file and *why to the reason, and returns SHEAF_OK, because the caller then leaves out
- * the sample. Other errors are returned. */
+ * *bad to its file and *why to the reason. Returns SHEAF_OK in this case, because the caller then
+ * leaves out the sample. Other errors are returned. */
 static int convert_images(struct block *b, const struct plan_sample *s,
                           const struct catalog_file **bad, struct sheaf_error *why,
                           struct sheaf_error *err)
@@ -217,8 +217,8 @@ static int convert_images(struct block *b, const struct plan_sample *s,
  * then copied, because the copy takes less time than computing the position. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
-/* The field whose file is read directly to its final position in the output buffer block.raw, so
- * that it need not be copied. */
+/* The field whose file is read directly to its final position in the output buffer block.raw. So
+ * the field need not be copied. */
 struct placed {
     const struct sheaf_field *field;    /* NULL: none */
     /* position relative to the sample's frame (stored record), which begins at the end of
@@ -276,8 +276,8 @@ static int block_read_settle(struct block *b, const struct sheaf_sample *sample,
     return SHEAF_OK;
 }
 
-/* Sets *data to the memory into which the content of a field is read: its position in the frame
- * (the stored record), or new room in the scratch buffer. */
+/* Sets *data to the memory into which the content of a field is read. This memory is the field's
+ * position in the frame (stored record), or new room in the scratch buffer. */
 static int block_read_make_room(struct block *b, const struct sheaf_field *field,
                                 const struct placed *placed, uint8_t **data,
                                 struct sheaf_error *err)

@@ -3,11 +3,11 @@
  * Implements sheaf_commit, which publishes the shards of a stored plan as one data set, after
  * several processes have packed the parts of the plan.
  *
- * Nothing is published before every shard was found complete. A shard is complete if its journal
- * entry (the stored facts about a finished shard) is valid and belongs to this plan. The shard
- * and its index files must also have the sizes and stamps (times, inodes or ETags) in the entry.
- * If only the stamps differ, for example after copying, the files are read and their hashes
- * compared. */
+ * Nothing is published before every shard was found complete. A journal entry has the stored facts
+ * about a finished shard. A shard is complete if its entry is valid and belongs to this plan, and
+ * if the shard and its index files have the sizes and stamps in the entry. (A stamp is a time and
+ * inode, or an ETag.) If only the stamps differ, for example after copying, the files are read and
+ * their hashes compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,8 +349,8 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
 
 /* Checks and publishes the data set, unless it is published already.
  *
- * Several commits of the same plan may run at the same time. When one of them has published the
- * data set, another one may find that temporary files are missing. So before this commit reports an
+ * Several commits of the same plan may run at the same time. A commit that publishes the data set
+ * also removes temporary files, which this commit may then miss. So before this commit reports an
  * error, it checks whether the data set is published. */
 static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {

@@ -194,9 +194,9 @@ static struct buf *lines_of(struct journal_entry *entry, int which)
     return which == ENGINE_SKIPPED ? &entry->skipped : &entry->converted;
 }
 
-/* Called if another process has finished a shard first. In a list, replaces the lines about this
- * shard by the lines in the journal entry of the other process. `which` is the list: ENGINE_SKIPPED
- * or ENGINE_CONVERTED. */
+/* Called if another process has finished a shard first. Replaces the lines about this shard in one
+ * of the engine's lists by the lines in the journal entry of the other process. `which` is
+ * ENGINE_SKIPPED or ENGINE_CONVERTED. */
 static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
     struct problems *list = engine_list_of(e, which);
@@ -232,8 +232,8 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
     return code;
 }
 
-/* If the commit of a shard (giving it its final name) has failed, returns its error. Otherwise
- * returns SHEAF_OK. */
+/* Returns the error of a commit that has failed, or SHEAF_OK if no commit has failed. A commit
+ * gives a shard its final name. */
 static int check_commits(struct engine *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

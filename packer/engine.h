@@ -58,12 +58,12 @@ struct engine {
     /* Finished shards that are being committed: each is given its final name, and its journal entry
      * is written. */
     struct inflight commits;
-    /* commits_now is the number of shards that may at present be committed (given their final name)
-     * at the same time. For a remote store it is 1 until the first commit has succeeded, so that a
-     * store that refuses everything is asked only once. After this commit, it is commits_most. */
+    /* A commit gives a shard its final name. commits_now is the number of commits that may at
+     * present run at the same time. For a remote store it is 1 until the first commit has
+     * succeeded. So a store that refuses everything is asked only once. After the first commit, it
+     * is commits_most. */
     size_t commits_now, commits_most;
-    /* nonzero if the commit of a shard (giving it its final name) has failed, so that no other
-     * commit begins */
+    /* nonzero if a commit has failed, so that no other commit begins */
     int commit_failed;
     struct budget budget;               /* memory for the blocks */
     /* memory for data on its way to the store, or NULL if the store needs no such memory */

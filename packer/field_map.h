@@ -23,8 +23,8 @@ void field_map_free(struct field_map *map);
 /* Records that at least one sample has a field called `name`. field_map_check() uses this. */
 void field_map_meet(struct field_map *map, const char *name);
 /* Renames the fields of a sample, and turns the field that is mapped to "label" into its label.
- * `kept` has the features (parts) of the TFRecord Example from which the sample was read. They also
- * get the new names. The new fields are valid until the next call.
+ * `kept` has the features (parts) of the TFRecord Example from which the sample was read. These
+ * features also get the new names. The new fields are valid until the next call.
  *
  * Returns SHEAF_ERR_UNSUPPORTED if the field for the label is not an integer, or if the sample
  * already has a label. */

@@ -5,8 +5,9 @@
  * separate files. At the end, the run replaces the manifest. This fails if another run has replaced
  * the manifest since the plan was made.
  *
- * The run claims the directory of the data set by a file (see publish/journal.h). This file says
- * that the run only appends, so other processes can still read the data set. */
+ * The run claims the directory of the data set: it reserves the directory with a file (see
+ * publish/journal.h). This file says that the run only appends, so other processes can still read
+ * the data set. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 
@@ -65,8 +66,8 @@ int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
  * images. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
-/* If the data set is one of several splits and gets new classes, reports a notice, because another
- * split may give the number of a new class to another class. Otherwise reports nothing. */
+/* Reports a notice if the data set is one of several splits and gets new classes. Another split may
+ * give the number of a new class to a different class. */
 int grow_tell_classes(const struct grow *grow, const struct plan *plan,
                       const struct sheaf_pack_options *options, struct sheaf_error *err);
 void grow_close(struct grow *grow);

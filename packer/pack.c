@@ -300,7 +300,8 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
 }
 
 /* Called if an earlier run has already published this append. Adds the samples of the append to the
- * result, and does the steps after the publication, which that run may not have reached. */
+ * result. Does the steps after the publication once more, because the earlier run may have been
+ * killed before them. */
 static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct plan_rows rows = plan_stash_rows(&p->stash);

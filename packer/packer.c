@@ -5,8 +5,9 @@
  * A sample is encoded into the open block (a buffer for about 4 MiB of samples) at once, on the
  * caller's thread. So it is copied only once, and a bad sample is refused immediately.
  *
- * A full block is submitted to the engine only when the program appends the next sample, ends the
- * shard, or finishes, because the last block of a shard also gets the end of the shard. */
+ * A full block is not submitted to the engine at once, because the last block of a shard also gets
+ * the end of the shard. It is submitted when the program appends the next sample, ends the shard,
+ * or finishes. */
 #include <stdlib.h>
 #include <string.h>
 

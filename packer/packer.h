@@ -110,10 +110,10 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
                        const struct column_facts *facts, struct sheaf_packer **packer,
                        struct sheaf_error *err);
 /* Opens a packer that writes several splits, which become visible together. options->split defines
- * them. Each split is a data set in its own subdirectory of `dest`. Before its first sample, the
- * caller must begin each split with packer_begin_split, in the order of the definition. A key that
- * occurs in one split counts as repeated in all later splits. Such a run cannot be resumed.
- * (packer_split.c) */
+ * them. Each split is a data set in its own subdirectory of `dest`. The caller must begin each
+ * split with packer_begin_split before it appends the first sample of the split. The splits must
+ * come in the order of the definition. A key that occurs in one split counts as repeated in all
+ * later splits. Such a run cannot be resumed. (packer_split.c) */
 int packer_open_splits(const char *dest, const struct sheaf_pack_options *options,
                        struct sheaf_packer **packer, struct sheaf_error *err);
 /* Ends the current split, and begins split number `split` (from 0). If the packer no longer accepts

@@ -20,9 +20,9 @@ struct planned {
 
 int planned_open(const char *url, struct planned *planned, struct sheaf_error *err);
 void planned_close(struct planned *planned);
-/* Returns an error if the plan converts images with other image libraries, or other versions of
- * them, than this machine has. Otherwise the bytes of the data set would depend on which machine
- * packed which part. */
+/* Returns an error if the plan converts images with libraries that this machine does not have in
+ * the same version. Otherwise the bytes of the data set would depend on which machine packed which
+ * part. */
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
 /* Sets *first and *end so that part `part` of `parts` consists of the shards from *first up to, but

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out what is in the directory of a destination: the claim (the file that says which run
- * packs here), manifests, and files that belong to no data set. The functions return an error only
- * if the store does not answer. Everything else, such as a damaged manifest, is a finding that the
- * caller judges. */
+ * Finds out what is in the directory of a destination: the claim, manifests, and files that belong
+ * to no data set. The claim is the file that says which run packs here. The functions return an
+ * error only if the store does not answer. Everything else, such as a damaged manifest, is a
+ * finding that the caller judges. */
 #include "publish/destination.h"
 
 #include <stdio.h>
@@ -206,9 +206,9 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* `directory` is the directory of a split, and `split` the name of this split. `split` is "" if
-     * the run has no splits. If the run has splits, their parent directory is listed as well. For
-     * the parent directory, `split` is NULL. */
+    /* `directory` is the directory of a split, and `split` the name of this split. If the run has
+     * no splits, `directory` is the destination, and `split` is "". If the run has splits, the
+     * destination is listed as well, and `split` is then NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a stray file: a file that belongs to no data set, but has the name of a report, an

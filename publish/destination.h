@@ -121,9 +121,9 @@ struct destination {
 };
 
 /* Inspects a destination. `asked` says which facts are requested (INSPECT_...); the function adds
- * these facts to *found. The claim (the file that says which run packs here) is inspected before
- * the data set. A commit removes its claim only after the data set has become visible. So if a run
- * commits during the inspection, at least its claim or its data set is found. */
+ * these facts to *found. The claim is the file that says which run packs here. It is inspected
+ * before the data set. A commit removes its claim only after the data set has become visible. So if
+ * a run commits during the inspection, at least its claim or its data set is found. */
 int destination_inspect(const struct output *output, unsigned asked, struct destination *found,
                         struct sheaf_error *err);
 void destination_clear(struct destination *found);

@@ -96,9 +96,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     return SHEAF_OK;
 }
 
-/* Returns the number of words (64-bit numbers) in a journal entry (the facts about a finished
- * shard). This number depends on the magic number at the beginning of the entry. Returns 0 if the
- * bytes are not a journal entry. */
+/* Returns the number of words (64-bit numbers) in a journal entry. This number depends on the magic
+ * number at the beginning of the entry. Returns 0 if the bytes are not a journal entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
@@ -476,8 +475,9 @@ struct clearing {
  * since then.
  *
  * Any other file is removed by journal_remove(). This function first checks that this run still has
- * the claim (the file that says which run packs here). An entry is also removed in this way if the
- * listing has no stamp for it, that is, no number that shows a change. */
+ * the claim (the file that says which run packs here). A journal entry is also removed in this way
+ * if the listing has no stamp for it. (A stamp is a number that changes if the file is
+ * replaced.) */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {
@@ -512,10 +512,11 @@ static int clear_one(void *context, const struct store_entry *entry)
     return several_add(&c->several, entry->name, &listed, c->err);
 }
 
-/* Removes this run's claim (the file that says which run packs here). If the claim's stamp (a
- * number that identifies the file) is known, the claim is removed only if it still has this stamp.
- * Otherwise journal_remove first reads the claim, to see whether it still belongs to this run. The
- * stamp is unknown in a process that has joined the run, and in stores without stamps. */
+/* Removes this run's claim (the file that says which run packs here). A file's stamp is a number
+ * that changes if the file is replaced. If the stamp of the claim is known, the claim is removed
+ * only if it still has this stamp. Otherwise journal_remove() first reads the claim, to see whether
+ * it still belongs to this run. The stamp is unknown in a process that has joined the run, and in
+ * stores without stamps. */
 static int remove_claim(const struct journal *j, struct sheaf_error *err)
 {
     char *url;

@@ -13,7 +13,7 @@
  * Each finished shard has a journal entry, the file [SPLIT.]SHARD.HASH.done, where HASH is the
  * beginning of the plan hash. The entry has the facts about the shard for the manifest and the
  * index. It is written before the shard. When the shard has its final name, the entry is written
- * again with the shard's stamp, a number by which the shard is recognised without reading it.
+ * again, now with the shard's stamp. By this number, the shard is recognised without reading it.
  *
  * A run writes or removes a file in DEST in three steps:
  * 1. It looks at the file.
@@ -40,8 +40,8 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* The state of a run, which is stored in its claim (the file that says which run packs here). READY
- * means that the destination is prepared and the run packs. A run that has just claimed the
+/* The state of a run. It is stored in the run's claim, the file that says which run packs here.
+ * READY means that the destination is prepared and the run packs. A run that has just claimed the
  * destination has the state LOOKS while it inspects the destination, or REPLACES while it removes
  * old files. A run that appends or edits has the state GROWS, and a run that makes an index has the
  * state INDEXES. */
@@ -58,8 +58,8 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    /* random number that identifies the run; "" if release 0.1, which had no such number, wrote the
-     * claim (the file that says which run packs here) */
+    /* random number that identifies the run; "" in the claim of a run of release 0.1, which had no
+     * such number */
     char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;

@@ -97,9 +97,9 @@ static void leave_stage(struct journal *j)
     j->stage = NULL;
 }
 
-/* Makes the run's stage, and then writes the claim (the file that says which run packs here), so
- * that every claim has a stage. A stage is a directory through which the run publishes its files.
- * Another run can stop this run by renaming the directory. */
+/* Makes the run's stage, and then writes the claim, so that every claim has a stage. The claim is
+ * the file that says which run packs here. A stage is a directory through which the run publishes
+ * its files. Another run can stop this run by renaming the directory. */
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {
@@ -198,7 +198,7 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
-/* Reads the claim (the file that says which run packs here) of the destination. If the claim is
+/* Reads the claim of the destination, the file that says which run packs here. If the claim is
  * damaged, reads it once more, because the bytes may have been damaged only in transit. */
 static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
 {

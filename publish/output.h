@@ -34,8 +34,8 @@ struct output {
      * that run. */
     bool joins;
     bool is_visible;            /* a manifest may exist */
-    /* set if the reports (lists of skipped and converted files) are published with another split of
-     * the same run, so that this output must not publish them */
+    /* set if another split of the same run publishes the reports (lists of skipped and converted
+     * files), so that this output must not publish them */
     bool lacks_reports;
     /* Used only by a commit, and NULL in other runs. checked[i] is the hash (output_entry_sum) of
      * the journal entry of shard i at the time when the commit checked the shard. (The entry has
@@ -64,10 +64,9 @@ struct output {
     void *refused_context;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* A manifest counts as a manifest of this plan if it has the plan hash (a hash of the packing
-     * options and of the names and sizes of the source files). If compares_origin is true, its note
-     * must also be empty or equal `origin`. (The note is a text that the store keeps with the
-     * manifest.) */
+    /* A manifest counts as a manifest of this plan if it has the plan hash. If compares_origin is
+     * true, the manifest's note must also be empty or equal `origin`. (The note is a text that the
+     * store keeps with the manifest.) */
     bool compares_origin;
 };
 

@@ -51,16 +51,16 @@ enum action {
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    /* the run replaces a damaged claim (the file that says which run packs here), inspects the
-     * destination again, and removes the remains of other runs */
+    /* A claim is the file that says which run packs here. The run replaces a damaged claim,
+     * inspects the destination again, and removes the remains of other runs. */
     MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
-    /* write the claim (the file that says which run packs here), in order to append; keep the
-     * samples that an earlier run of this plan has already appended */
+    /* claim the destination in order to append; keep the samples that an earlier run of this plan
+     * has already appended */
     G_ON,
-    /* write the claim (the file that says which run packs here), in order to append; first remove
-     * the samples that an unfinished run has appended */
+    /* claim the destination in order to append; first remove the samples that an unfinished run has
+     * appended */
     G_ANEW,
     INDEX,                      /* claim; nothing is removed before the index is made */
 };
@@ -96,8 +96,9 @@ IS(has_stray, d->stray != NULL)
  * facts are inspected only if a row of the table `rows` needs them, because each inspection costs
  * requests to the store.
  *
- * The claim (the file that says which run packs here) is inspected before the data set. This order
- * is needed because a commit removes the claim after the data set has become visible. */
+ * The claim is the file that says which run packs here. It is inspected before the data set. In
+ * this order, a run that commits meanwhile is not missed, because it removes its claim only after
+ * its data set has become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -250,8 +251,8 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 
 /* Checks the destination again after this run has claimed it. Fails if it has a data set or files
  * that belong to no data set. Another run may have written such files between the first inspection
- * and the claim (the file that says which run packs here). Now no other run can write files without
- * replacing the claim. */
+ * and the claim. From now on, no other run can write files without replacing the claim, the file
+ * that says which run packs here. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -266,9 +267,9 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* Claims the destination and begins a run. If is_mending is set, the earlier claim (the file that
- * says which run packs here) is damaged. It is then unknown which run made that claim, so the
- * remains of all runs are removed. */
+/* Claims the destination and begins a run. The claim is the file that says which run packs here. If
+ * is_mending is set, the earlier claim is damaged. It is then unknown which run made that claim, so
+ * the remains of all runs are removed. */
 static int output_claim_begin(struct output *o, const struct destination *d, bool is_mending,
                               struct sheaf_error *err)
 {
@@ -308,8 +309,8 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
 }
 
 /* Replaces the data set at the destination: claims the destination, then removes the old files. The
- * caller has already checked all reasons to refuse. The claim (the file that says which run packs
- * here) is written first, so that another run can continue if this run is killed while it removes
+ * caller has already checked all reasons to refuse. The claim, the file that says which run packs
+ * here, is written first. So another run can continue if this run is killed while it removes
  * files. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {

@@ -582,10 +582,10 @@ static int output_remove_find_shard(void *context, const struct store_entry *ent
 }
 
 /* Returns whether the destination has no file with the name of a shard. If it has one, the caller
- * must leave the claim (the file that says which run packs here) in place, so that readers refuse
- * the directory. Such a file may come from a run that no longer has the claim. In a store with
- * stages (store/stage.h), such a run can write no file, so the function returns true without
- * looking. */
+ * must leave the claim in place, so that readers refuse the directory. (The claim is the file that
+ * says which run packs here.) A file with the name of a shard may come from a run that no longer
+ * has the claim. In a store with stages (store/stage.h), such a run can write no file, so the
+ * function returns true without looking. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

@@ -7,8 +7,8 @@
 #include "publish/output.h"
 #include "store/store.h"
 
-/* Writes a file of the destination: looks at the existing file, checks the claim (the file that
- * says which run packs here), and then writes only if the file has not changed. */
+/* Writes a file of the destination: looks at the existing file, checks the claim, and then writes
+ * only if the file has not changed. The claim is the file that says which run packs here. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
 /* The type of a function that writes the content of a new file to `writer`. */

@@ -54,8 +54,8 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
 
 /* Checks that this run may publish its manifest: there must be no manifest, a manifest of the same
  * plan, or a stand-in (a file that a run puts in place of a manifest). The stand-in of another run
- * is accepted here. That run has also replaced the claim (the file that says which run packs here),
- * so this run fails when it next checks its claim. */
+ * is accepted here. That run has also replaced the claim, the file that says which run packs here.
+ * So this run fails when it next checks its claim. */
 static int check_free(const char *directory, const struct manifest_found *f,
                       struct sheaf_error *err)
 {

@@ -102,8 +102,8 @@ int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
 /* Writes the manifest, if the directory still has the manifest *seen. `note` is a text that the
- * store keeps with the new manifest, or "". The caller must have checked its claim (the file that
- * says which run packs here) before. */
+ * store keeps with the new manifest, or "". Before the call, the caller must have checked its claim
+ * (the file that says which run packs here). */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
 /* Adds new classes to the manifest. `classes` has the names of all `count` classes, first those

@@ -4,9 +4,9 @@
  * keys, and the reports.
  *
  * Requests to a distant store take time, so several run at once. First the states of all files are
- * requested. Then the claim (the file that says which run packs here) is checked while the index is
- * made. Then all files are written. A file is written only if its state has not changed since the
- * first step. */
+ * requested. Then the claim is checked while the index is made. (The claim is the file that says
+ * which run packs here.) Then all files are written. A file is written only if its state has not
+ * changed since the first step. */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H
 
@@ -43,8 +43,8 @@ void publish_files_close(struct publish_files *files);
 int publish_files_make(struct publish_files *files, struct publish_index *index,
                        struct sheaf_error *err);
 /* Publishes all files. `fingerprint` is the fingerprint (a hash) of the manifest that the caller
- * will publish afterwards. Also checks the claim (the file that says which run packs here), so that
- * the caller may then replace the present manifest (files->there). */
+ * will publish afterwards. Also checks the claim, the file that says which run packs here. So the
+ * caller may then replace the present manifest (files->there). */
 int publish_files_put(struct publish_files *files, const char *fingerprint,
                       struct sheaf_error *err);
 

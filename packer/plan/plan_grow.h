@@ -17,11 +17,11 @@ struct plan_grow;
 
 /* A function that finds out which of `count` keys are already in use. An append calls it, because a
  * sample must not be in a data set twice or in two splits. `grow` describes the data sets to which
- * samples are appended.
+ * samples are appended. The function sets known[i] for each key keys[i]:
  *
- * Sets known[i] to NULL if no sample has key i. Sets known[i] to "" if a sample of these data sets
- * has the key. Sets known[i] to the name of another split if a sample of this other split has the
- * key. */
+ * - to NULL if no sample has the key;
+ * - to "" if a sample of these data sets has the key;
+ * - to the name of another split if a sample of this other split has the key. */
 typedef int plan_known_fn(void *context, const struct plan_grow *grow, const char *const *keys,
                           size_t count, const char **known, struct sheaf_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A report of S3 Inventory as a source. Its manifest.json names the columns and the data files. The
- * data files are gzipped CSV files that list a bucket's objects with size and ETag. So no object
- * needs a request, and a bucket of any size is listed as fast as its names can be read.
+ * data files are gzipped CSV files that list a bucket's objects with size and ETag. So the size of
+ * an object is known without a request.
  *
  * Rows that are not current objects (delete markers, older versions, markers of directories) are
  * skipped and counted. Rows of objects that are not under the source's root, which the user may

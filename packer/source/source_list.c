@@ -327,10 +327,10 @@ const struct source_ops source_csv_ops = {
     .open = source_list_open, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
-/* Returns whether a file is a list in JSON Lines. If the file is named .manifest or .json, it must
- * begin with "{". SageMaker's manifests with objects in S3 are recognised before this function is
- * called. So an augmented manifest that reaches this function has local files, and is read as a
- * list. */
+/* Returns whether a file is a list in JSON Lines. If the file's name ends with .manifest or .json,
+ * the file must begin with "{". SageMaker's manifests with objects in S3 are recognised before this
+ * function is called. So an augmented manifest that reaches this function has local files, and is
+ * read as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');
