@@ -135,8 +135,8 @@ struct block {
     uint64_t resized_before;    /* if the sample is refused */
     uint64_t extra;             /* bytes that these buffers need beyond the usual size */
     const struct kept_features *kept;   /* block_add only: from the sample's record; or NULL */
-    /* for block_add() only: true if the caller has already decoded the sample's images, so that
-     * block_add() need not decode them as a check */
+    /* used by block_add() only: true if the caller has already decoded the sample's images as a
+     * check, so that block_add() need not decode them */
     bool has_decoded;
     const struct sheaf_field *refused;  /* set by block_add; NULL: the error concerns the sample */
 };

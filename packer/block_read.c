@@ -341,7 +341,7 @@ static int block_read_field(struct block *b, struct file_ahead *ahead, const str
 }
 
 /* Reads the files of a sample. If a file is bad, sets *bad to the file and *why to its error, and
- * returns SHEAF_OK. If the error is not the fault of a file, returns it in `err`. */
+ * returns SHEAF_OK. Returns an error only if it is not the fault of a file. */
 static int block_read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                             struct sheaf_sample *sample, const struct catalog_file **bad,
                             struct sheaf_error *why, struct sheaf_error *err)

@@ -389,8 +389,8 @@ void engine_submit(struct engine *e, struct slot *slot)
 }
 
 /* Encodes a block again, because it needed more memory than estimated. This time the block gets the
- * memory for the worst case. To free this memory, the later blocks in the ring are cancelled, and
- * must be encoded again as well. */
+ * memory for the worst case. To make this memory available, the later blocks in the ring are
+ * cancelled. They must be encoded again as well. */
 static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need;

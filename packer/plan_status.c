@@ -94,8 +94,8 @@ static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
     return code;
 }
 
-/* Counts the shards of a published split that exist with the size that the split's manifest states.
- * A shard without samples is not in the manifest and counts as existing. */
+/* Counts the existing shards of a published split. A shard counts if it has the size that the
+ * split's manifest states. A shard without samples is not in the manifest, and always counts. */
 static int check_split(struct sheaf_plan *p, const struct output_listing *listing, uint32_t split,
                        struct sheaf_error *err)
 {

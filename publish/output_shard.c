@@ -276,9 +276,8 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
  * .lst file.
  *
  * Without a .lst file, the two sections are not compared, because they may differ although the
- * shards are equal. For example, a section has no labels if one label of the shard cannot be stored
- * in an index. If an edit deletes the sample with this label, the section may still have no labels,
- * but a new section has them. */
+ * shards are equal. For example, the old section of an edited shard may lack labels that the new
+ * section has. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

@@ -219,7 +219,7 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
                   struct sheaf_error *err);
 /* Finds the label of a list's line. `entry` is the parsed line, and `code` and `found` are the
  * result of parsing it. If parsing has failed, records the line as a problem. Returns SHEAF_END if
- * the line was recorded as a problem, or if it has no entry. */
+ * the line was recorded as a problem, or if the line has no entry. */
 int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
               const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
               struct sheaf_error *err);
