@@ -1639,9 +1639,9 @@ struct sheaf_column_result {
     uint64_t with_values, missing;
     uint64_t values, payload_bytes; /* fields; their bytes */
     /* Numbers of values that were left out. `unknown`: values whose key belongs to no sample of the
-     * data set. `repeated`: values for a field of a sample that already got a value in this call.
-     * `present`: with the option only_missing, values for samples that already had a record in the
-     * column. */
+     * data set. `repeated`: further values for a field of a sample, after its first value in this
+     * call. `present`: with the option only_missing, values for samples that already had a record
+     * in the column. */
     uint64_t unknown, repeated, present;
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
     /* if the call writes one part of a plan: number of the source's values that belong to samples

@@ -151,10 +151,11 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
-/* Must be called before plan_hash_end() if the plan packs PNGs or other images except JPEGs as
- * TFRecord. Release 0.2 wrote such an image as a feature named like its field ("png"). Newer
- * releases write it as the feature image/encoded. The call changes the hash, because the bytes of
- * the data set are different. */
+/* Adds to the plan hash the new form of images other than JPEGs. Must be called before
+ * plan_hash_end() if the plan packs such images, for example PNGs, as TFRecord. Release 0.2 wrote
+ * such an image as a feature named like its field ("png"). Newer releases write it as the feature
+ * image/encoded. So the bytes of the data set are different, and the hash must be different as
+ * well. */
 void plan_hash_images(struct XXH3_state_s *state);
 
 /* Adds one file to the hash over the source files of a shard. `source` is the hash so far, 0 at

@@ -472,7 +472,9 @@ static int take_skipping(struct facts_cursor *c, uint32_t version)
     return problems_check_limit(f->max_skipped, c->err);
 }
 
-/* Reads the samples with repeated keys. They are in order, and each is listed once. */
+/* Reads the samples with repeated keys. A sample is stored as the difference between its number and
+ * the number of the sample before it. So the samples are in ascending order, and each occurs
+ * once. */
 static int take_repeats(struct facts_cursor *c)
 {
     struct plan_facts *f = c->facts;

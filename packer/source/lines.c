@@ -77,8 +77,8 @@ static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
     }
 }
 
-/* Opens a decompressor if the first *got bytes of the list are compressed, and replaces them by
- * their decompressed form. */
+/* If the first *got bytes of the list are compressed, opens a decompressor and replaces these bytes
+ * by their decompressed form. */
 static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     const enum sheaf_codec codec = codec_detect(l->text.data, *got);

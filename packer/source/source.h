@@ -62,8 +62,8 @@ struct source_ops {
     bool (*detect)(const char *url, const char *text, size_t size);
     /* Sets source.root. `root` is the option, or NULL. */
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);
-    /* Finds the source's files and adds them to the catalog. Sets source->root if the root is still
-     * "", because only the content of the source states it. */
+    /* Finds the source's files and adds them to the catalog. If source->root is still "", sets it
+     * to the root that the content of the source states. */
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
 
     /* reopen(), read() and close() exist only for a source that contains its files, such as an
