@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * A memory budget: a hard limit for the number of bytes that one reader or packer holds. Code that
- * needs memory first takes the bytes from the budget, and gives them back when it frees the memory.
+ * A memory budget: a hard limit for the number of bytes that one reader or packer holds. Code takes
+ * bytes from the budget before it allocates memory, and gives them back when it frees the memory.
  *
  * `reserve` bytes of the limit are kept for the next step of the work. Only budget_take_reserved
- * may take them. Without this reserve, jobs that read ahead could take all memory, and the work
- * could not go on.
+ * may take them. Without this reserve, jobs that read ahead could take all memory, and the next
+ * step could not run.
  *
  * A budget has no lock. If several threads use a budget, a lock must guard it, as in
  * store/part_memory.c. */
@@ -73,9 +73,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Makes `bytes` bytes of the reserve free again, although their memory stays in use. The bytes must
- * have been taken with budget_take_reserved. Afterwards they count as taken with budget_take.
- * Returns false and changes nothing if the budget has too little room outside of the reserve. */
+/* Turns `bytes` bytes that were taken with budget_take_reserved into bytes that were taken with
+ * budget_take. The memory stays in use, but the reserve has room again. Returns false and changes
+ * nothing if the budget has too little room outside of the reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

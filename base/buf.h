@@ -40,9 +40,9 @@ static inline int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *e
     return extra <= b->capacity - b->size ? SHEAF_OK : buf_grow(b, extra, err);
 }
 
-/* Empties the buffer, frees its memory, and allocates exactly `size` bytes for it. Large buffers
- * come from mmap and not from malloc, because one thread fills a buffer and another thread frees
- * it. malloc would keep tens of MiB of freed memory for each thread. */
+/* Empties the buffer, frees its memory, and allocates exactly `size` bytes for it. One thread fills
+ * a buffer and another thread frees it. In this case, malloc would keep tens of MiB of freed memory
+ * for each thread. Therefore large buffers come from mmap. */
 int buf_map(struct buf *b, size_t size, struct sheaf_error *err);
 
 int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)

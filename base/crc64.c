@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes CRC-64/NVME without ISA-L, which can compute this CRC only from version 2.31 on.
+ * Computes CRC-64/NVME without ISA-L, because versions of ISA-L before 2.31 cannot compute it.
  *
  * On x86, the code folds 64 bytes at a time by carry-less multiplication. On other machines, and
- * for the last few bytes of an input, it uses tables for eight bytes at a time.
+ * for the end of an input, it uses tables.
  *
  * A CRC is the remainder of a division of polynomials over GF(2). A 64-bit word stands for a
  * polynomial: its lowest bit is the coefficient of the highest power. A "raw" CRC is not inverted

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds fields that only a few samples lack. Such a field is reported, because the few samples
- * without it are probably a mistake in the data. The packer reports such a field before it packs.
- * The command-line tool reports it after packing. Both use the text FEW_LACK_TEXT. */
+ * without it are probably a mistake in the data. The packer and the command-line tool use the same
+ * text for the report, FEW_LACK_TEXT. */
 #ifndef BASE_FEW_LACK_H
 #define BASE_FEW_LACK_H
 

@@ -4,12 +4,11 @@
  * a constant number of steps.
  *
  * The memory of the heap consists of blocks without gaps between them. A block has a head, and
- * bytes for one piece (an allocation). A head without bytes marks the end of the last block.
- * Adjacent free blocks are always merged.
+ * bytes for one piece (an allocation). After the last block of a range of addresses, a head without
+ * bytes marks the end. Adjacent free blocks are always merged.
  *
- * Free blocks are in lists by size. The lists form a table: row r has HEAP_SLOTS lists, for blocks
- * of 2^r to 2^(r + 1) bytes. Freed small pieces are first kept in lists of their own (struct
- * heap_small). */
+ * Free blocks are in lists by size. Row r of the table of lists has HEAP_SLOTS lists, for blocks of
+ * 2^r to 2^(r + 1) bytes. Freed small pieces are first kept in other lists (struct heap_small). */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -390,12 +389,13 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* An element of the list of freed small pieces of one size. The element is stored in one of the
- * freed pieces, and its array `pieces` has the addresses of more freed pieces. When the array is
- * full, the next freed piece becomes a new element, whose `next` points to this element.
+/* An element of the list of freed small pieces of one size. The element is stored in a freed piece.
+ * Its array `pieces` has the addresses of other freed pieces, and nothing is stored in these
+ * pieces. So most pieces are not accessed when they are freed. An access would be slow, because the
+ * memory of a freed piece is rarely in the CPU's cache.
  *
- * With the array, most pieces are not accessed when they are freed. An access would be slow,
- * because the memory of a freed piece is rarely in the CPU's cache. */
+ * When the array is full, the next freed piece becomes a new element, whose `next` points to this
+ * element. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * A heap within a memory budget. An allocation from the heap is called a piece. Pieces, such as the
- * samples of a shuffle buffer, have any size and may be freed in any order.
+ * A heap within a memory budget. The budget counts all memory of the heap, even memory that was
+ * freed and is kept for the next allocation. (No budget could count the freed memory that malloc
+ * keeps.)
+ *
+ * An allocation from the heap is called a piece. Pieces, such as the samples of a shuffle buffer,
+ * have any size and may be freed in any order.
  *
  * The owner of the heap can lend a piece to other threads. The memory of a lent piece stays valid
- * until it is returned, even if the owner has freed the piece or closed the heap.
+ * until the piece is returned, even if the owner has freed the piece or closed the heap.
  *
- * malloc would keep freed memory for the thread that has allocated it, and no budget would count
- * this memory. This heap reuses freed memory, and the budget counts all memory of the heap.
- *
- * Any thread may write to a piece or return a lent piece. Only the thread that plans the work of
- * the reader may call the other functions. */
+ * Any thread may write to a piece or return a lent piece. All other functions must be called on one
+ * thread, the thread that plans the work of the reader. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 

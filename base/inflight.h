@@ -55,9 +55,9 @@ struct inflight {
 };
 
 /* Opens a window (a list of jobs and requests that are under way). `interrupt` is a flag of the
- * caller, or NULL. If the flag is set, inflight_next cancels all work: it calls `cancel` for each
- * running item, so that its work ends soon. Jobs that inflight_run has queued, and that no worker
- * has started, are skipped. If `cancel` is NULL, running work continues to its end. */
+ * caller, or NULL. If the flag is set, inflight_next cancels all work. It then calls `cancel` for
+ * each running item, so that its work ends soon. If `cancel` is NULL, running work continues to its
+ * end. Jobs that inflight_run has queued are skipped, unless a worker has started them. */
 void inflight_open(struct inflight *window, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt);
 /* Cancels all work of the window that is not done, and waits until this work has ended. Must be

@@ -12,10 +12,10 @@
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-/* Parses a JSON text with jansson. If memory is exhausted, jansson may report a syntax error, or
- * drop characters of a string. Therefore this function looks at errno, which malloc sets to ENOMEM
- * when it fails, and returns SHEAF_ERR_MEMORY. Not every failure is noticed, because jansson resets
- * errno when it parses a number. */
+/* Parses a JSON text with jansson, and returns SHEAF_ERR_MEMORY if memory is exhausted. jansson
+ * itself may then report a syntax error, or drop characters of a string. Therefore this function
+ * checks errno, which malloc sets to ENOMEM. The check may miss a failed allocation, because
+ * jansson resets errno when it parses a number. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err)
 {

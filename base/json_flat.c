@@ -94,7 +94,8 @@ static const char *take_unicode(const char *at, const char *end, char **to)
 }
 
 /* Reads an escape sequence, such as \n, and appends its character to the output *to. `at` points to
- * the character after the backslash. Returns the position after the sequence. */
+ * the character after the backslash. Returns the position after the sequence, or NULL if the
+ * sequence is invalid. */
 static const char *take_escape(const char *at, const char *end, char **to)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -186,8 +187,8 @@ static const char *take_other(const char *at, const char *end, struct json_flat_
     return at;
 }
 
-/* Reads one member of the object at `at`, and the blanks after it. Returns the position after
- * them. */
+/* Reads one member of the object at `at`, and the blanks after it. Returns the position after the
+ * blanks, or NULL if the parser refuses the member. */
 static const char *json_flat_take_member(const char *at, const char *end, char **to,
                                          struct json_flat_member *m)
 {

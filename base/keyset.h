@@ -27,7 +27,7 @@ int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 void keyset_add(struct keyset *set, const char *key);
 /* keyset_has_hash and keyset_add_hash are for callers that know only the 64-bit hash of a key (see
  * key_hash). keyset_add_hash does not check whether the set already has the hash. keyset_has_hash
- * finds only hashes that keyset_add_hash has added, because keyset_add stores 128-bit hashes. */
+ * does not find keys that keyset_add has added, because keyset_add stores 128-bit hashes. */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
 /* Sets and returns the error SHEAF_ERR_EXISTS. The message says that a sample with this key is

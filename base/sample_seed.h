@@ -9,11 +9,11 @@
 
 #include <stdint.h>
 
-/* Returns a number that identifies a source: a data set, or the shards of a data set that one host
- * has. `samples` is the number of samples in the source. `before` is the number of earlier sources
- * with the same number of samples. It makes the results for sources of equal size different. For
- * the shards of one host, `host` is the number of the host, and `hosts` the number of hosts.
- * Otherwise both are 0. */
+/* Returns a number that identifies a source of samples: a data set, or the shards of a data set
+ * that one host has. `samples` is the number of samples in the source. `before` is the number of
+ * earlier sources with the same number of samples, so that sources of equal size get different
+ * results. For the shards of one host, `host` is the number of the host, and `hosts` the number of
+ * hosts. Otherwise both are 0. */
 uint64_t sample_seed_source(uint64_t samples, uint64_t before, uint32_t host, uint32_t hosts);
 
 /* Returns the seed of a sample. `seed` is the reader's option of this name, and `source` is the

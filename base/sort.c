@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements the external sort of sort.h. Entries fill a buffer from its start. For each entry, a
- * small struct that points to it, called a ref, is stored at the end of the buffer. When the buffer
- * is full, its entries are sorted and appended to a temporary file. Such a sorted sequence in the
- * file is called a run. At the end, the runs are merged. If all entries fit into the buffer, no
- * file is created.
+ * Implements the external sort of sort.h. Entries fill a buffer from its start. At the end of the
+ * buffer, there is a small struct for each entry, called a ref, which points to the entry.
+ *
+ * When the buffer is full, its entries are sorted and appended to a temporary file. Such a sorted
+ * sequence in the file is called a run. At the end, the runs are merged. If all entries fit into
+ * the buffer, no file is created.
  *
  * An entry in a run consists of its number `order` (u64), the size of its key (varint), the size of
  * its value (varint), its key and its value. */
@@ -326,9 +327,10 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
-/* Reads a range of the file, which is read only once, and then gives the disk space of the range
- * back. Otherwise the disk would in the end hold all entries twice: in this file and in the
- * caller's output. On a file system that cannot free a part of a file, the file keeps its size. */
+/* Reads a range of the file, and then gives the disk space of the range back, because each range is
+ * read only once. Otherwise the disk would in the end hold all entries twice: in this file and in
+ * the caller's output. On a file system that cannot free a part of a file, the space stays in
+ * use. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {

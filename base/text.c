@@ -82,8 +82,9 @@ size_t sheaf_show(const char *text, char *out, size_t size)
         const bool escaped = sequence == 0 || is_unsafe(utf8_code_point(p, sequence));
         const size_t shown = escaped ? 4 * taken : taken;
 
-        /* Write the character only if all its bytes fit. Once a character did not fit, `used`
-         * differs from `total`, so nothing after it is written. */
+        /* `used` is the number of written bytes, and `total` the number of bytes of all characters
+         * so far. Write the character only if it fits, and all characters before it were
+         * written. */
         if (used == total && size > shown && used < size - shown) {
             if (!escaped)
                 memcpy(out + used, p, taken);

@@ -65,8 +65,8 @@ static void judge(struct window *w, double rate)
 }
 
 /* Ends the current round of measurement if it was long enough. Returns whether the round has ended.
- * May change w->now, the number of simultaneous reads. The number of completed reads in this round
- * must be a multiple of w->now. */
+ * May change w->now, the number of simultaneous reads. Must be called only when the number of
+ * completed reads in this round is a multiple of w->now. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -92,8 +92,8 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
  * on.
  *
  * The first reads are small and consist mostly of latency, so their rate would be too low.
- * Therefore the rate is used only after the consumer has waited for quick_ns. In this time, w->now
- * reads of the usual size would arrive at the rate QUICK. */
+ * Therefore the function waits for some more reads. It uses the rate only after the consumer has
+ * waited for quick_ns: the time that w->now reads of the usual size take at the rate QUICK. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

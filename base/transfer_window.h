@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides how many transfers to or from a remote store run at the same time. A transfer is a read
- * ahead of its consumer, or the upload of a part. The comments here describe reads. For uploads, an
- * acknowledged part counts as a consumed read, and a waiting producer as a waiting consumer.
+ * ahead of its consumer, or the upload of a part. The comments here speak of reads only. Uploads
+ * are handled in the same way: an acknowledged part counts as a consumed read, and a waiting
+ * producer as a waiting consumer.
  *
  * Each simultaneous read needs memory, and many reads help only if the server is distant. So only a
  * few reads run at first. If the consumer has to wait, a trial begins: twice as many reads run for
@@ -26,8 +27,8 @@ struct window {
     unsigned before;
     double before_rate;         /* bytes per nanosecond before the trial */
     unsigned rest;              /* number of rounds until the next trial may begin */
-    /* false after the number of simultaneous reads was changed, until this number of reads is
-     * complete. Some of these reads began before the change, so their rate is not judged. */
+    /* false after a change of `now`, the number of simultaneous reads, until the next `now` reads
+     * are complete. Some of these reads began before the change, so their rate is not judged. */
     bool is_settled;
     unsigned reads;             /* number of reads in the current round of measurement */
     uint64_t bytes,             /* of these reads */

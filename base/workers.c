@@ -136,9 +136,8 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* Do not reset job->awaited, because another thread may already wait for this job. It may have
-     * begun to wait before the job was submitted, while the data for the job was still being
-     * fetched. */
+    /* Do not reset job->awaited, because another thread may already wait for this job. A thread may
+     * begin to wait before the job is submitted, while data for the job is still being fetched. */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;

@@ -50,8 +50,9 @@ uint64_t workers_wait(struct workers *workers, struct job *job);
  * done. */
 bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout_ns);
 
-/* Waits like workers_wait, but returns false if *interrupt becomes nonzero. A signal handler may
- * set this flag, which is checked every 20 ms. Adds the waiting time to *waited_ns.
+/* Waits until the job is done, like workers_wait, and adds the waiting time to *waited_ns. Returns
+ * false if *interrupt becomes nonzero, for example in a signal handler. The flag is checked every
+ * 20 ms.
  *
  * If `helps` is true, the calling thread does not sleep, but runs queued jobs itself. It begins
  * with `job` if no thread has begun it. If the jobs are short, this saves the time to wake the

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Includes XXH3 with the widest vector instructions that the CPU has. Debian's libxxhash uses only
- * SSE2 on x86-64, unless the program chooses other instructions at run time, as this file does.
- * This doubles the speed for whole shards. The hashes stay the same. Files that hash only a few
- * bytes include xxhash.h instead. */
+ * Includes XXH3 with the widest vector instructions that the CPU has. This doubles the speed for
+ * whole shards. Without this file, Debian's libxxhash would use only SSE2 on x86-64. The hashes are
+ * the same. Files that hash only a few bytes include xxhash.h instead. */
 #ifndef BASE_XXH3_WIDE_H
 #define BASE_XXH3_WIDE_H
 

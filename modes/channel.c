@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public functions for channels. A channel is a named input of a SageMaker training job. The
- * functions find the data of a channel. channel_config.c parses SageMaker's configuration file. The
- * files at the channel's path take precedence over the configuration. */
+ * The public functions that find the data of a channel. A channel is a named input of a SageMaker
+ * training job. channel_config.c parses SageMaker's configuration file. If the channel's directory
+ * or pipe exists, it is used whatever the configuration says. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +34,9 @@ struct sheaf_channel {
     /* names of the attributes that are read from an augmented manifest, such as "source-ref,label",
      * as the caller has given them; NULL if the names in the configuration file are used */
     char *attributes;
-    /* URL of the data set's manifest (dataset.json); NULL if the caller has not named it. It is
-     * needed if each host has other shards, because the manifest may then be on another host. */
+    /* URL of the data set's manifest (dataset.json); NULL if the caller has not named it. If each
+     * host has only some of the shards, the manifest may be on another host, and its URL is then
+     * needed. */
     char *manifest;
     char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;
@@ -178,10 +179,10 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint for the description of a channel whose pipes contain RecordIO records. If such a
- * pipe is fed from an augmented manifest, each attribute is a separate record. SageMaker does not
- * tell the job whether the source is an augmented manifest. Returns "" if the attributes are known,
- * or if the pipes do not contain records. */
+/* Returns a hint for the description of a channel, which says that each record of a pipe is a
+ * sample. If the pipe is fed from an augmented manifest, each attribute is a record instead, and
+ * the hint advises to name the attributes. SageMaker does not tell the job which of the two is the
+ * case. Returns "" if the attributes are known, or if the pipes do not contain RecordIO records. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||

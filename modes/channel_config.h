@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * The configuration of one channel (an input of a training job) in SageMaker's file
- * inputdataconfig.json. The functions convert text to values and have no side effects. For example:
+ * inputdataconfig.json. The functions convert text to values and have no side effects. An example
+ * of the file:
  *
  *     {"train": {"TrainingInputMode": "Pipe", "ContentType": "x", "CompressionType": "None",
  *                "RecordWrapperType": "None", "S3DistributionType": "FullyReplicated",
  *                "ShuffleConfig": {"Seed": 7}}, ...}
  *
  * On platforms other than SageMaker, a channel may also have the member "DataSource", which says
- * where its data is. It has the form that SageMaker's requests use: {"S3DataSource": {"S3Uri",
- * "S3DataType", "S3DataDistributionType", "AttributeNames"}}. Unknown members are ignored. */
+ * where its data is. This member has the same form as in SageMaker's requests: {"S3DataSource":
+ * {"S3Uri", "S3DataType", "S3DataDistributionType", "AttributeNames"}}. Unknown members are
+ * ignored. */
 #ifndef MODES_CHANNEL_CONFIG_H
 #define MODES_CHANNEL_CONFIG_H
 

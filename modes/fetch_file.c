@@ -216,8 +216,8 @@ static void fetch_file_drain(struct fetch_file *f, struct fetch_part *written)
             f->tail = NULL;
         failed = f->failed;
         is_last = part->is_last;
-        /* After the last part, the file is complete and either gets its final name or fails its
-         * check. In both cases, no partial file is kept for a later run. */
+        /* No partial file is kept for a later run once the last part is hashed: the file then gets
+         * its final name, or its bytes are damaged. */
         f->is_useless |= is_last && !failed;
         pthread_mutex_unlock(&f->lock);
         size = part->base.read.size;

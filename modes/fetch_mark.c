@@ -6,7 +6,7 @@
  * The whole seconds of the modification time are those of the object's time. The fraction of a
  * second comes from a hash of the object's ETag. So the mark also changes if an object is replaced,
  * within a second, by another object of the same size. The fraction is a multiple of 100 ns,
- * because some file systems store times in such steps.
+ * because some file systems cannot store smaller steps.
  *
  * Some file systems (Lustre) and some programs that copy files keep only whole seconds. So a file
  * with the fraction zero is accepted if its size and its seconds match. */

@@ -3,8 +3,8 @@
  * Writes into a named pipe about one MiB at a time. The pipe's buffer is made as large as the
  * system allows. The caller must block SIGPIPE.
  *
- * vmsplice would save one copy of the bytes. It is not used, because the writer cannot know when
- * the reader has read a page, and so could never use the page again. */
+ * vmsplice would save one copy of the bytes, but is not used. The writer cannot know when the
+ * reader has read a page, so it could never use the page again. */
 #include "modes/fifo.h"
 
 #include <errno.h>

@@ -75,8 +75,8 @@ int objects_end_unit(struct objects *o, struct sheaf_error *err)
 {
     const size_t n = o->unit_count;
 
-    /* Double the array if it is full. The array has n + 1 numbers, and its capacity is a power of
-     * two. So it is full if n + 1 is a power of two. If n is 0, the array is allocated. */
+    /* Double the array if it is full, or allocate it if n is 0. Its capacity is a power of two. So
+     * the array, which has n + 1 numbers, is full if n + 1 is a power of two. */
     if ((n & (n + 1)) == 0) {
         void *grown = reallocarray(o->units, 2 * (n + 1), sizeof(o->units[0]));
 

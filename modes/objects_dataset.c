@@ -24,8 +24,8 @@ static struct object *objects_dataset_find(const struct objects *o, const char *
     return bsearch(name, o->items, o->count, sizeof(o->items[0]), objects_dataset_by_name);
 }
 
-/* Moves to the beginning of the list the objects that are shards of the data set, in the order of
- * the manifest. */
+/* Moves the shards of the data set to the beginning of the list of objects, in the order of the
+ * manifest. Returns an error if a shard is missing or has another size. */
 static int objects_dataset_keep(struct objects *o, const struct manifest *m,
                                 struct sheaf_error *err)
 {

@@ -17,8 +17,9 @@ const char *safe_path_problem(const char *name);
  * order, names that collide (such as "a" and "a/b") are adjacent. The function has no side
  * effects. */
 int safe_path_compare(const char *a, const char *b);
-/* Returns whether a file named `b` can exist only if `a` is a directory, so that no file can be
- * named `a`. `b` must come after `a` in the order of safe_path_compare. */
+/* Returns whether the name `b` is below the name `a`, as "a/b" is below "a". A file named `b` then
+ * needs a directory named `a`, so no file can be named `a`. `b` must come after `a` in the order of
+ * safe_path_compare. */
 int safe_path_is_below(const char *a, const char *b);
 
 /* Opens the directory in which the file `name` is, relative to `root_fd`, and creates missing

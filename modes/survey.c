@@ -88,8 +88,8 @@ static int ask_all(struct objects *o, struct watch *watch, struct sheaf_error *e
     return code;
 }
 
-/* Sets s->place to the kind of store (S3, a local disk, ...) in which the first object is. If a
- * manifest file lists the objects, the manifest file itself may be in another store. */
+/* Sets s->place to the kind of store (S3, a local disk, ...) of the first object. The source itself
+ * may be a manifest file in another store. */
 static int survey_find_place(const struct objects *o, struct sheaf_survey *s,
                              struct sheaf_error *err)
 {

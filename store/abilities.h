@@ -12,8 +12,8 @@
 #include "sheaf.h"
 
 struct store_abilities {
-    /* whether the store can check, in one step with a write, that the existing object has not
-     * changed */
+    /* whether the store has conditional writes: in one step, such a write checks that the existing
+     * object has not changed, and replaces it */
     bool compares;
     /* whether the store can tell that an object was replaced even if the new object has the same
      * size, for example because the store gives each object an ETag */

@@ -337,9 +337,8 @@ static void cache_run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    /* Call `done` last. As soon as `done` is called, another thread may close the object.
-     * cached_close then waits until this function has returned, so that the object stays valid
-     * until then. */
+    /* Call `done` last, because another thread may close the object from then on. cached_close
+     * waits until this function has returned, so `done` may still use the object. */
     read->done(read);
 }
 

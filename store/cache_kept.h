@@ -13,8 +13,8 @@
  * (sheaf_dataset_open_offline). */
 void cache_keep(const struct cache *cache, const char *name, const char *text, size_t size);
 
-/* Returns the text that cache_keep has stored under this name in `directory`. The caller must free
- * it. Returns SHEAF_ERR_NOT_FOUND if the text is missing or damaged. */
+/* Sets *text to the text that cache_keep has stored under this name in `directory`. The caller must
+ * free the text. Returns SHEAF_ERR_NOT_FOUND if the text is missing or damaged. */
 int cache_kept(const char *directory, const char *name, char **text, size_t *size,
                struct sheaf_error *err);
 

@@ -258,9 +258,9 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
     }
 }
 
-/* Takes over new work from other threads. Moves to the engine's own queue all exchanges
- * (requests and their responses) that other threads have submitted. Ends all exchanges that
- * other threads have cancelled. Returns false if the engine must end. */
+/* Takes over exchanges (requests and their responses) from other threads. Submitted exchanges move
+ * to the engine's own queue. Cancelled exchanges are ended. Returns false if the engine must
+ * end. */
 static bool http_take_in(struct http_engine *e)
 {
     struct http_exchange *x;

@@ -81,17 +81,17 @@ struct http_exchange {
     struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
-    /* Memory of into_size bytes for the body of a response with a status 2xx; a longer body is an
+    /* Memory of into_size bytes for the body of a response with a status 2xx. A longer body is an
      * error. If `into` is NULL, or if the status is not 2xx, the body goes to the buffer `reply`.
-     * The caller sets the size limit of `reply`. If the body of a response with an error status is
-     * longer than this limit, its end is dropped. */
+     * The caller sets the size limit of `reply`. If the body for an error status is longer than
+     * this limit, the rest is dropped. */
     void *into;
     size_t into_size;
     struct buf reply;
-    /* has_range is set if the request asks for a range of an object; range_from is then the offset
-     * of the first byte of the range. A server may ignore the range, and send the whole object with
-     * the status 200. In that case, the bytes before the range do not go to `into`, and the
-     * exchange ends as HTTP_TOO_LONG at the first byte after the range. */
+    /* whether the request asks for a range of an object; range_from is then the offset of the first
+     * byte of the range. A server may ignore the range, and send the whole object with the status
+     * 200. The bytes before the range are then skipped, and the exchange ends as HTTP_TOO_LONG at
+     * the first byte after the range. */
     bool has_range;
     uint64_t range_from;
 

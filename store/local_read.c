@@ -274,8 +274,8 @@ static int recover(struct file_object *o, int failed, uint64_t offset, size_t si
     return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
 }
 
-/* Sets *use to a copy of the struct `o` whose descriptor is open. If the file is parked (closed to
- * save descriptors), opens the file again for this copy. */
+/* Copies the struct `o` to *use, with an open descriptor. If the file is parked (closed to save
+ * descriptors), opens the file again for this copy. */
 static int take_up(const struct file_object *o, struct file_object *use, struct sheaf_error *err)
 {
     struct stat now;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements stages as directories (see stage.h). A run (a process that writes a data set)
- * renames each file first into its stage, and from there to its final name. A later run takes
- * over the destination by renaming the stage. The earlier run then no longer finds its stage,
- * and so can publish no more files. */
+ * Implements stages as directories (see stage.h). Each run (a process that writes a data set) has a
+ * directory, its stage. The run renames each finished file first into its stage, and from there to
+ * its final name. A later run takes over the destination by renaming the stage. The earlier run
+ * then no longer finds its stage, and so can publish no more files. */
 #include "store/local_stage.h"
 
 #include <dirent.h>

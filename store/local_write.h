@@ -3,10 +3,10 @@
  * Writes a local file from start to end, with two buffers (pieces). While a second thread writes
  * one piece to the file, the calling thread fills the other piece.
  *
- * A file with more than one piece is written directly to the disk, without the kernel's page cache,
- * if the file system can do this. A write through the page cache would spend most of its time on
- * new memory for the cache. It would not even save the wait for the disk, because the file must be
- * on the disk before it gets its name. A file of one piece is written through the page cache.
+ * A file with more than one piece is written directly to the disk, if the file system can do this.
+ * Writing through the kernel's page cache would take longer, because it needs new memory for all
+ * bytes. It would not even save the wait for the disk: the file must be on the disk before it gets
+ * its name. A file of one piece is written through the page cache.
  *
  * If a write fails, one of the next calls returns the error. */
 #ifndef STORE_LOCAL_WRITE_H

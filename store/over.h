@@ -25,9 +25,9 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
 /* Returns SHEAF_ERR_CHANGED if `url` no longer has the object `seen` that the caller has seen
  * there. */
 int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err);
-/* These functions work like store_commit and store_put, but on a condition: `url` must still
- * have the object `seen`, or no object if the caller has seen none. If the condition is false,
- * they write nothing and return SHEAF_ERR_CHANGED.
+/* store_commit_over and store_put_over work like store_commit and store_put, but on a condition:
+ * `url` must still have the object `seen`, or no object if the caller has seen none. If the
+ * condition is false, they write nothing and return SHEAF_ERR_CHANGED.
  *
  * On success, *now describes the object at `url`. If another writer has already written the same
  * bytes there, *now describes the object of that writer. now->stamp is 0 if the store does not

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory for parts of uploads, which all writers of a run share. Its limit covers the parts
- * that are being filled, the parts that are being sent, and unused buffers. A writer that gets no
- * buffer waits until any writer gives one back. Unused buffers are kept until a part of another
- * size is needed.
+ * The memory for parts of uploads, which all writers of a run share. The limit of the memory covers
+ * the parts that are being filled, the parts that are being sent, and unused buffers. A writer that
+ * gets no buffer waits until a buffer is given back. Unused buffers are kept until a part of
+ * another size is needed.
  *
- * The memory also limits the number of parts that are sent at the same time
+ * The struct also limits the number of parts that are sent at the same time
  * (base/transfer_window.h). This number is adapted to the network during the whole run. So a new
  * writer begins with the number that was best for earlier writers. */
 #ifndef STORE_PART_MEMORY_H

@@ -30,10 +30,10 @@ void peers_note(struct peers *peers, uint64_t first_byte_ns);
  * `times` is the number of earlier repetitions of this request. Returns 0 if the read may wait
  * without limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
-/* A late request may be repeated only if its server has credit. The credit is a few requests at
+/* Takes one request from the credit of the server and returns true. Returns false if there is no
+ * credit left. A late request may be repeated only with credit. The credit is a few requests at
  * first, and one more for every four answers. So repetitions hardly add load to a server that is
- * slow as a whole. Takes one request from the credit and returns true. Returns false if there is no
- * credit left. */
+ * slow as a whole. */
 bool peers_pay(struct peers *peers);
 
 /* These three functions do the work of peers_note, peers_patience and peers_pay for the server

@@ -68,10 +68,10 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
 }
 
 /* Returns whether the header Content-Range of a response says that the object is empty. `range` is
- * the value of the header. For an empty object, the value ends with the size "/0". Servers differ
- * in the text before the size: Adobe's S3Mock sends "bytes 0--1/0", and other servers send a '*' in
- * the place of the range. Also returns true if the response has no such header (`range` is NULL),
- * because some servers send none for an empty object. */
+ * the value of the header. For an empty object, the value ends with the size "/0". The text before
+ * the size depends on the server: Adobe's S3Mock sends "bytes 0--1/0", and other servers send a '*'
+ * in the place of the range. Also returns true if the response has no such header (`range` is
+ * NULL), because some servers send none for an empty object. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -314,7 +314,7 @@ static int take_whole(struct remote_reading *g, bool *again, struct sheaf_error 
     return code == SHEAF_OK && o->is_new ? meet(g, total, err) : code;
 }
 
-/* Returns whether a response has probably stated a wrong range, because the range is too short: it
+/* Returns whether the range that a response states is probably wrong. Such a range is too short: it
  * ends before the end of the request, and before the end of the object. `last` is the last byte of
  * the range, and `total` the size of the object as the response states it. Returns false if the
  * size was already known. Also returns false after WRONG_MOST such responses, because some servers
@@ -425,7 +425,7 @@ static int ask_for_rest(struct remote_reading *g, struct sheaf_error *err)
 }
 
 /* Handles the response to a request for the size of the object. Then requests the bytes of the
- * read, unless there are none. */
+ * read, unless the read is for 0 bytes. */
 static int learn_size(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;

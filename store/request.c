@@ -74,8 +74,8 @@ const struct target *target_now(const struct target *target)
 }
 
 /* Sends later attempts to another region. The region of a target (the server) changes only once. If
- * it has already changed, the function only returns whether the last attempt still went to the old
- * region. */
+ * another request has already changed it, returns whether the last attempt still went to the old
+ * region, because another attempt may then succeed. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;

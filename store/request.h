@@ -145,8 +145,8 @@ int request_init(struct request *request, const struct target *target, enum http
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* Sends the next attempts of this request to another region, and also all later requests to its
- * target (the server). Returns false if this is not possible. Called by `classify` if a response
+/* Sends later attempts of this request to another region. Later requests to the same target (the
+ * server) also go there. Returns false if this is not possible. Called by `classify` if a response
  * names the region. */
 bool request_follow(struct request *request, const char *region);
 

@@ -4,10 +4,10 @@
  * decides which failures may be tried again. The clock and the random numbers are arguments, so the
  * functions have no side effects.
  *
- * Waits grow exponentially and are random: the wait before attempt n + 1 is drawn evenly from 0 to
- * min(longest, base * 2^(n-1)). Without randomness, many ranks that meet an overload together would
- * all try again together. If the server sends the header Retry-After, the wait is at least as long
- * as this header says. */
+ * Waits grow exponentially. They are random, because many ranks that meet an overload together
+ * would otherwise all try again together. The wait before attempt n + 1 is drawn evenly from 0 to
+ * min(longest, base * 2^(n-1)). If the server sends the header Retry-After, the wait is at least as
+ * long as this header says. */
 #ifndef STORE_RETRY_H
 #define STORE_RETRY_H
 

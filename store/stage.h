@@ -24,11 +24,11 @@
 /* Makes the stage of a new run in `partial`, the directory .sheaf-partial. *stage becomes the path
  * of the stage, which the caller must free, or NULL if the store has no stages. */
 int stage_make(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Takes over a stage for the run `run`. A stage is a directory through which a run publishes its
- * files. Renames the stage of the run `from` and removes all files in it. If a third run has
- * already taken over the stage of `from`, takes over the stage of the third run instead. If
- * `partial` has no stage, makes a new stage. *stage becomes the path of the stage of `run`, or NULL
- * if the store has no stages. */
+/* Takes over the stage of the run `from` for the run `run`. A stage is a directory through which a
+ * run publishes its files. The stage is renamed, and all files in it are removed. If another run
+ * has already taken over the stage of `from`, takes over the stage of that other run. If `partial`
+ * has no stage, makes a new stage. *stage becomes the path of the stage of `run`, or NULL if the
+ * store has no stages. */
 int stage_take(const char *partial, const char *from, const char *run, char **stage,
                struct sheaf_error *err);
 /* Finds the stage (a directory) that another process of the run `run` has made. *stage becomes the

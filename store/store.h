@@ -105,8 +105,8 @@ static inline bool store_is_mark(const struct store_entry *entry)
  * listing, which then returns this value. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
-/* A function that decides by the form of a name whether the program that calls store_clean may have
- * written the object. Returns true if it may have. */
+/* A function that returns whether the caller of store_clean may have written the object `name`,
+ * judged by the form of the name. */
 typedef bool store_is_ours_fn(const void *context, const char *name);
 
 /* A request for the size, the stamp and other facts of an object, which store_stat_start begins.
@@ -341,8 +341,8 @@ int store_walk(const char *url, store_entry_fn *each, void *context, struct shea
 int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 /* Returns the size in bytes of the parts in which an object is sent to the store of `url`.
  * expected_bytes is the expected size of the object, or 0 if unknown. A writer needs memory for at
- * least one part. Usually it has several parts in memory until the store has acknowledged them.
- * Returns 0 if writers of this store have no parts in memory. */
+ * least one part. Usually a writer has several parts in memory until the store has acknowledged
+ * them. Returns 0 if writers of this store have no parts in memory. */
 uint64_t store_part_bytes(const char *url, uint64_t expected_bytes);
 /* Creates a writer like store_create, but takes the memory for its parts from `memory`, which
  * several writers share. `memory` must exist longer than the writer. */

@@ -289,9 +289,9 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
 }
 
 /* Returns whether the credentials of a profile are those of a role, which must be assumed with
- * other keys. This is true if the profile names a role and no web identity. As an exception, if
- * another profile takes its keys from this profile, the profile's own keys are used if it has
- * any. */
+ * other keys. This is true if the profile names a role and no web identity. There is one exception:
+ * another profile may name this profile as the source of its keys. If this profile has keys, they
+ * are then used, and the result is false. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

@@ -4,9 +4,9 @@
  * read these files.
  *
  * A line that is not a section, a setting or a comment is an error, because it may be a damaged
- * section line. The credentials after it would then be taken for those of another section. A
- * section or key that occurs twice is also an error, because some programs use the first and others
- * the last. */
+ * section line. The credentials after it would then be taken for credentials of the section before
+ * it. A section or key that occurs twice is also an error, because some programs use the first and
+ * others the last. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>

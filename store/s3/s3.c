@@ -89,8 +89,8 @@ static bool copy_target(struct target *copy, const struct target *target)
     return copy->origin != NULL && copy->host != NULL && copy->prefix != NULL;
 }
 
-/* Makes requests to a target (a server) be signed with the keys of a session. Directory buckets
- * need such a session. `may_write` says whether the session may write. */
+/* Sets up a target (a server), so that its requests are signed with the keys of a session.
+ * Directory buckets need such a session. `may_write` says whether the session may write. */
 static int use_session(struct target *t, const char *name, bool may_write, struct sheaf_error *err)
 {
     struct session_source *source = calloc(1, sizeof(*source));

@@ -187,10 +187,9 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
 }
 
 /* Makes the test upload, and sets *listed to whether the store can list the uploads of a directory.
- * Afterwards aborts all uploads of the test's key. Aborting only the id of the test upload would
- * not be enough: the id is unknown if the response was lost, and an earlier attempt to abort it may
- * have failed. If the server no longer answers, the uploads stay until the next run removes
- * them. */
+ * Afterwards aborts all uploads of the test's key. To abort only the test upload would not be
+ * enough: its id is unknown if the response was lost, and an earlier test may have left an upload.
+ * If the server no longer answers, the uploads stay until the next run removes them. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;

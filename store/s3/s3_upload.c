@@ -107,8 +107,8 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 
 /* Returns whether the ETag in the response must be compared with the MD5 of the bytes. `crc` is the
  * checksum in the response, or NULL if the response has none. A store that returns a checksum has
- * checked the bytes by it. The ETag is then compared only if the bucket requires MD5s. Also records
- * whether the store returns checksums. */
+ * checked the bytes itself. In that case, the ETag is compared only if the bucket requires MD5s.
+ * The function also records whether the store returns checksums. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;

@@ -70,8 +70,8 @@ int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
 /* Adds a condition to a request that writes or removes an object of `bucket`: the name must still
- * have the object `seen`, or no object if `seen` describes none. Otherwise the request fails with
- * SHEAF_ERR_CHANGED. In a store without conditions, the request may fail with
+ * have the object `seen`, or no object if `seen` describes none. If the condition is false, the
+ * request fails with SHEAF_ERR_CHANGED. In a store without conditions, the request may fail with
  * SHEAF_ERR_UNSUPPORTED, but some stores silently ignore the condition.
  *
  * No condition is added if `seen` is NULL, or is an object without a strong ETag. `bare` says
