@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts an XXH3-128 hash to hexadecimal digits in the canonical order. Also computes a running
- * hash over several byte strings. */
+ * Converts an XXH3-128 hash to hexadecimal digits, highest digit first (XXH's canonical order).
+ * Also computes a running hash over several byte strings. */
 #ifndef BASE_HASH_TEXT_H
 #define BASE_HASH_TEXT_H
 

@@ -411,8 +411,8 @@ static bool sort_is_before(const struct sort_run *a, const struct sort_run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Moves the run at index `at` of the merge heap (a binary heap of runs) down, until its next entry
- * is not greater than the next entries of its two children. */
+/* Moves the run at index `at` down in the merge heap (a binary heap of runs), until the next entry
+ * of this run is not greater than the next entries of its two children. */
 static void sink(struct sort *s, size_t at)
 {
     struct sort_run *run = s->heap[at];

@@ -92,8 +92,8 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
  * on.
  *
  * The first reads are small and consist mostly of latency, so their rate would be too low.
- * Therefore the function waits for some more reads. It uses the rate only after the consumer has
- * waited for quick_ns: the time that w->now reads of the usual size take at the rate QUICK. */
+ * Therefore the rate is ignored until the consumer has waited for quick_ns. This is the time in
+ * which w->now reads of the usual size would arrive at the rate QUICK. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

@@ -179,10 +179,11 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint for the description of a channel, which says that each record of a pipe is a
- * sample. If the pipe is fed from an augmented manifest, each attribute is a record instead, and
- * the hint advises to name the attributes. SageMaker does not tell the job which of the two is the
- * case. Returns "" if the attributes are known, or if the pipes do not contain RecordIO records. */
+/* Returns a hint for the description of a channel whose pipes contain RecordIO records: each record
+ * is a sample. But if the pipes are fed from an augmented manifest, each attribute is a record.
+ * SageMaker does not tell the job about this, so the hint also says that the attributes must be
+ * named in this case. Returns "" if the attributes are known, or if the pipes do not contain
+ * records. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||

@@ -140,7 +140,7 @@ static void abandon_pipe(const struct feed *f, uint64_t epoch)
 }
 
 /* Locks the pipe by a lock file, because two processes that feed the same pipe would mix their
- * bytes. Another process may remove its lock file just after this process has opened it. So the
+ * bytes. Another process may remove the lock file just after this process has opened it. So the
  * function checks that the locked file still has a name (st_nlink), and otherwise tries again. */
 static int feed_take_lock(struct feed *f, struct sheaf_error *err)
 {

@@ -86,9 +86,9 @@ struct fetch_part {
 /* Begins a file under a temporary name, and sets *file to it. If the file cannot be begun, frees
  * *file and returns an error. A file without bytes is finished at once.
  *
- * When all bytes have arrived, they are compared with a hash. If they are damaged,
- * (*file)->is_damaged is set, and the caller must begin the file once more with `is_second` set. If
- * the bytes are damaged again, the fetch fails. */
+ * When all bytes have arrived, their hash is checked. If the bytes are damaged, (*file)->is_damaged
+ * is set, and the caller must begin the file once more with the argument `is_second` true. If the
+ * bytes are damaged again, the fetch fails. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     bool is_second, struct sheaf_error *err);

@@ -338,7 +338,7 @@ static void cache_run_task(struct job *job)
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
     /* Call `done` last, because another thread may close the object from then on. cached_close
-     * waits until this function has returned, so `done` may still use the object. */
+     * waits until this function has returned. */
     read->done(read);
 }
 

@@ -3,12 +3,13 @@
  * A cache on the local disk for remote objects. An object is cut into blocks, and each block is a
  * file in the directory of the cache. All processes of a host may share this directory.
  *
- * A block has the file DIR/HASH/BLOCK. HASH is a hash of the object's URL, size and version. So
+ * The file of a block is DIR/HASH/BLOCK. HASH is a hash of the object's URL, size and version. So
  * each version of an object has its own files.
  *
- * The file also has a hash of the block. A process checks this hash when it uses the block for the
- * first time. If the hash does not match, the block is fetched again. The hash does not show damage
- * that happened before the block was cached. A reader that finds such damage calls store_distrust.
+ * The file also contains a hash of the block. A process checks this hash when it uses the block for
+ * the first time. If the hash does not match, the block is fetched again. The hash does not show
+ * damage that happened before the block was cached. A reader that finds such damage calls
+ * store_distrust.
  *
  * If the size limit of the cache is exceeded, the least recently used blocks are removed. A fault
  * of the cache, such as a full disk, makes reading slower, but is not an error. */

@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 
-/* Size in bytes of a read over a network file system. A read of this size is so long that the round
- * trip takes only a small part of its time. */
+/* Size in bytes of a read over a network file system. A read of this size takes so long that the
+ * round trip is only a small part of its time. */
 #define READ_BYTES ((size_t)8 << 20)
 
 static const struct {

@@ -47,8 +47,9 @@ struct http_engine {
     /* Only the engine's thread uses these fields. */
     struct exchanges queued, active;
     size_t active_count;
-    /* Used easy handles. A later exchange with any server can use them again, because libcurl keeps
-     * the connections in the multi handle and not in the easy handles. */
+    /* Easy handles that finished exchanges have left. A later exchange with any server can use such
+     * a handle again, because libcurl keeps the connections in the multi handle and not in the easy
+     * handles. */
     CURL *spare[ACTIVE_MOST];
     size_t spare_count;
     uint64_t checked_ns;

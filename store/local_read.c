@@ -213,8 +213,8 @@ static bool local_read_is_same(const struct stat *a, const struct stat *b)
            && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Sets the error for a read that reached the end of the file too early. The code is _CHANGED if the
- * file was changed after it was opened, otherwise _TRUNCATED. */
+/* Sets the error for a read that reached the end of the file too early. The code is
+ * SHEAF_ERR_CHANGED if the file was changed after it was opened, otherwise SHEAF_ERR_TRUNCATED. */
 static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                        struct sheaf_error *err)
 {

@@ -92,9 +92,9 @@ static void in_child(void)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* Registers an exit handler, which ends the threads, and handlers for fork. libcurl and OpenSSL
- * must already be started, so that the exit handler runs before their exit handlers. This is
- * necessary because no thread may use OpenSSL while OpenSSL cleans up. */
+/* Registers handlers for fork, and an exit handler that ends the threads. libcurl and OpenSSL must
+ * already be started, so that this exit handler runs before their exit handlers. This is necessary
+ * because no thread may use OpenSSL while OpenSSL cleans up. */
 static int prepare_locked(struct sheaf_error *err)
 {
     if (process.is_prepared)

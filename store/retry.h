@@ -18,7 +18,7 @@ struct retry_policy {
     /* number of failed attempts in a row, without a received byte, after which no further attempt
      * is made; at least 1 */
     unsigned attempts;
-    /* time in nanoseconds since the first attempt after which no further attempt begins */
+    /* If this time in nanoseconds has passed since the first attempt, no further attempt begins. */
     uint64_t time_ns;
     uint64_t base_ns;
     uint64_t longest_ns;        /* longest wait, except for Retry-After */

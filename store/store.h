@@ -46,8 +46,8 @@ struct store_object {
     const char *version;
     bool is_stream;             /* a pipe or terminal, for which only store_read_next works */
     bool is_remote;             /* whether it pays to start many reads early */
-    /* size in bytes of which the size of a read should be a multiple, because such reads are
-     * fastest; 0 if any size is good */
+    /* The size of a read should be a multiple of this number of bytes, because such reads are
+     * fastest. 0 if any size is good. */
     size_t block_bytes;
     /* a flag of the caller, or NULL. If the flag is set, store_read_next returns
      * SHEAF_ERR_INTERRUPTED. */
@@ -319,8 +319,8 @@ int store_read(struct store_object *object, uint64_t offset, void *data, size_t 
 void store_read_start(struct store_read *read);
 /* Makes a read end soon. If the read was not already done, its result is SHEAF_ERR_INTERRUPTED. */
 void store_read_cancel(struct store_read *read);
-/* Brings bytes of an object into a cache that all processes of this machine share: the kernel's
- * page cache for a file. Returns when most of the bytes should be cached. Failures are ignored
+/* Brings bytes of an object into a cache that all processes of this machine share. For a file, this
+ * is the kernel's page cache. Returns when most of the bytes should be cached. Failures are ignored
  * here, because a later read reports them. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
 /* Removes a range of bytes from the cache, because these bytes have turned out to be damaged. The

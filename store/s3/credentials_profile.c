@@ -240,8 +240,8 @@ static int of_role(const struct credentials_context *c, const struct step *step,
 }
 
 /* Returns the value of a setting of a profile. In a chain of profiles, each profile takes its keys
- * from the next one. For the first profile of the chain, the environment variable takes precedence
- * over the profile. For any other profile, the variable is ignored. */
+ * from the next one. For the first profile of the chain, the environment variable `variable` takes
+ * precedence over the profile. For any other profile, this variable is ignored. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {

@@ -193,9 +193,11 @@ static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sh
 }
 
 /* Continues the listing of one prefix after the entries of a page were handled. Requests the next
- * page, or ends the listing after the last page. If the prefix was to be split, but has more than
- * one page, it is listed without a split instead: this listing ends, and the prefix is added to the
- * prefixes that must be listed. If the function fails, the caller must end this listing. */
+ * page, or ends the listing after the last page. If the function fails, the caller must end this
+ * listing.
+ *
+ * A prefix that was to be split is listed without a split if it has more than one page. For this,
+ * the present listing ends, and the prefix is added to the prefixes that must be listed. */
 static int s3_walk_go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;

@@ -17,9 +17,9 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Computes the path and the headers that all reads of an object have in common. Returns the path.
- * Stores the headers, which the user's settings require, in `o`. The path has the form
- * "/encoded%20key"; a request puts "/bucket" before it if necessary. */
+/* Computes the path and the headers that all reads of an object have in common. Returns the path,
+ * and stores the headers in `o`. The path has the form "/encoded%20key"; a request puts "/bucket"
+ * before it if necessary. */
 static char *store_s3_take_path(struct remote_object *o, const struct s3_bucket *bucket,
                                 const char *key, struct sheaf_error *err)
 {
