@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A heap within a memory budget. The budget counts all memory of the heap, even memory that was
- * freed and is kept for the next allocation. (No budget could count the freed memory that malloc
- * keeps.)
+ * A heap within a memory budget. The budget counts all memory of the heap, even freed memory that
+ * the heap keeps. (malloc also keeps freed memory, but no budget could count it.)
  *
  * An allocation from the heap is called a piece. Pieces, such as the samples of a shuffle buffer,
  * have any size and may be freed in any order.

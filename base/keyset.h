@@ -20,7 +20,7 @@ struct keyset {
 };
 
 bool keyset_has(const struct keyset *set, const char *key);
-/* Makes room for a key, so that keyset_add can add it. Returns SHEAF_ERR_EXISTS if the set already
+/* Makes room for a key, so that keyset_add cannot fail. Returns SHEAF_ERR_EXISTS if the set already
  * has the key. */
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */

@@ -29,7 +29,7 @@
 
 struct sort_ref {
     uint64_t order;             /* the entry's order, which only the ref stores */
-    /* offset and size in bytes of the entry in the buffer. The buffer has the size of the entry's
+    /* offset and size in bytes of the entry in the buffer. An entry consists of the size of its
      * key, the size of its value, the key, and the value. */
     uint32_t at, size;
 };
@@ -411,8 +411,8 @@ static bool sort_is_before(const struct sort_run *a, const struct sort_run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Moves the run at index `at` down in the merge heap (a binary heap of runs), until the next entry
- * of this run is not greater than the next entries of its two children. */
+/* Moves the run at index `at` down in the merge heap, a binary heap of runs. Stops when the next
+ * entry of the run is not greater than the next entries of its two children. */
 static void sink(struct sort *s, size_t at)
 {
     struct sort_run *run = s->heap[at];

@@ -97,7 +97,7 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
 }
 
-/* Checks that the name of an entry in the sorted list of objects is allowed, and that it does not
+/* Checks the name of an entry in the sorted list of objects. The name must be allowed, and must not
  * collide with the name of the previous entry. If both entries name the same object, the second
  * entry is left out. *kept is the number of entries that were not left out. */
 static int fetch_check_pair(struct fetch_run *f, size_t *kept, uint32_t next,

@@ -110,8 +110,8 @@ bool fetch_kept_is(const char *name);
 /* Returns how many bytes of the object an earlier run has left in a partial file; 0 if there is no
  * such file. */
 uint64_t fetch_kept_bytes(const struct fetch_destination *to, const struct object *object);
-/* Renames the partial file that an earlier run has kept to the temporary name of `file`, so that
- * the fetch continues it. Returns SHEAF_END if there is no partial file. */
+/* Continues the partial file that an earlier run has kept: renames this file to the temporary name
+ * of `file`. Returns SHEAF_END if there is no partial file. */
 int fetch_kept_take(struct fetch_file *file, struct sheaf_error *err);
 /* Keeps the bytes of an unfinished file, so that a later run can resume it. */
 void fetch_kept_leave(struct fetch_file *file);

@@ -76,8 +76,8 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *ob
  * shards in the order of the manifest. Sets *left_out to the number of removed objects. Returns an
  * error if a shard is missing. (objects_dataset.c) */
 int objects_keep_shards(struct objects *objects, uint64_t *left_out, struct sheaf_error *err);
-/* Returns an error if the source contains files of a packing run that is not finished, because a
- * copy of the source would look like a complete data set. */
+/* Returns an error if the source contains files of an unfinished packing run. A copy of such a
+ * source would look like a complete data set. */
 int objects_refuse_unfinished(const struct objects *objects, const char *source,
                               struct sheaf_error *err);
 void objects_free(struct objects *objects);

@@ -15,8 +15,8 @@ struct store_abilities {
     /* whether the store has conditional writes: in one step, such a write checks that the existing
      * object has not changed, and replaces it */
     bool compares;
-    /* whether the store can tell that an object was replaced even if the new object has the same
-     * size, for example because the store gives each object an ETag */
+    /* whether the store shows that an object was replaced by another object of the same size, for
+     * example by an ETag */
     bool identifies;
     bool locks;         /* store_lock keeps other processes out */
 };

@@ -48,8 +48,8 @@ struct cached_object {
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
-    /* signalled when a thread has finished its work on a block (the block is no longer BUSY),
-     * and when an asynchronous read from the original object has ended */
+    /* signalled when a block is no longer BUSY (a thread has finished its work on the block), and
+     * when an asynchronous read from the original object has ended */
     pthread_cond_t settled;
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;

@@ -239,8 +239,8 @@ static void say_wait(const struct request *r)
                    "%d): waiting", (double)wait_ns / 1e9, r->http.status);
 }
 
-/* Adds to the error's message the reason why no further attempt is made, for example the number of
- * failed attempts and the time that they took. */
+/* Adds to the error's message the number of attempts and the time that they took. Also says if the
+ * server demands a longer wait than the time limit allows. */
 static void explain_end(struct request *r, const struct retry_policy *policy, uint64_t now_ns)
 {
     const uint64_t spent_ns = now_ns - r->retry.began_ns;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stages protect a directory DIR after one run (a process that writes a data set) has taken it over
- * from another run. From then on, the earlier run can no longer change DIR, even by a system call
- * that it has already begun.
+ * Stages protect a directory DIR that a run (a process that writes a data set) has taken over from
+ * an earlier run. The earlier run can then no longer change DIR, even by a system call that it has
+ * already begun.
  *
  * A stage is a directory in DIR/.sheaf-partial. Its name is the number of a run. To give a file its
- * final name in DIR, the run first renames the temporary file into its stage, and then from the
- * stage to the final name. A file that the run removes is first renamed into the stage as well.
+ * final name in DIR, the run first renames the temporary file into its stage, and then renames it
+ * again. A file that the run removes is first renamed into the stage as well.
  *
- * A later run takes the directory over by renaming the stage of the earlier run. If several runs
- * try this, only one can succeed. The earlier run then no longer finds its stage, so all its
- * renames fail.
+ * A later run takes DIR over by renaming the stage of the earlier run. If several runs try this,
+ * only one can succeed. All renames of the earlier run then fail, because its stage no longer
+ * exists. This method needs no locks and no clocks.
  *
- * This method needs no locks and no clocks. A store without stages must compare and write in one
- * step instead (store/over.h). */
+ * A store without stages must compare and write in one step instead (store/over.h). */
 #ifndef STORE_STAGE_H
 #define STORE_STAGE_H
 

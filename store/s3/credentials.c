@@ -122,9 +122,9 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Returns the time at which the source is asked again for a new set of credentials, after the
- * source has failed or has returned the old set again. The wait is a quarter of the time until the
- * old set expires, but at least 100 ms and at most AGAIN_MOST_MS. */
+/* Returns the time at which the source is asked again for credentials, after it has failed or has
+ * returned the old set again. The wait is a quarter of the time until the old set expires, but at
+ * least 100 ms and at most AGAIN_MOST_MS. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER

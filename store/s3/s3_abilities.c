@@ -74,9 +74,9 @@ static enum told_etag told(const char *etag)
     return etag_is_strong(etag) ? ETAG_STRONG : etag_stamp(etag) != 0 ? ETAG_WEAK : ETAG_NONE;
 }
 
-/* Result codes of the three test writes. If the server answers to the first write that it does not
- * support conditions, the other two writes are not made, and their codes are set to the code of the
- * first write. */
+/* Result codes of the three test writes. If the response to the first write says that the server
+ * does not support conditions, the other two writes are not made. All three codes are then
+ * equal. */
 struct answers {
     int first, second, over_another;
     enum told_etag etag;            /* the worst of all responses */
@@ -96,7 +96,7 @@ static int s3_abilities_finish(struct ability_trial *t, struct answers *a, struc
     return code;
 }
 
-/* A look at the object that is under way. */
+/* A running request for the size and ETag of the test object. */
 struct ability_look {
     struct store_stat stat;
     struct event answered;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the size and stamp of an object asynchronously. (The stamp is a number that is different
- * if the object was replaced.) The request is a GET of the first byte and not a HEAD, because only
- * the response to a refused GET has a text with the reason. */
+ * Requests the size and stamp of an object asynchronously. The stamp is a number that is different
+ * if the object was replaced. The request is a GET of the first byte and not a HEAD. If the server
+ * refuses the GET, its response has a text with the reason. A response to a HEAD has no text. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

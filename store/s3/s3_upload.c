@@ -303,9 +303,8 @@ static int s3_upload_begin_check(struct request *r, struct sheaf_error *err)
                             ((struct beginning *)r)->upload_id, err);
 }
 
-/* Asks the store to compute a checksum of the whole object. If the bucket is a directory bucket,
- * asks only for a checksum of the checksums of the parts, because such a bucket cannot store a
- * checksum of the whole object. */
+/* Asks the store to compute a checksum of the whole object. A directory bucket cannot store such a
+ * checksum. It is asked for a checksum of the checksums of the parts instead. */
 static int ask_for_checksum(struct request *r, const struct s3_bucket *bucket,
                             const struct s3_proving *proving, struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lists all objects under a prefix, with several listings at the same time. A single listing of a
- * million keys would take minutes, because a page has at most a thousand keys and can be requested
- * only when the page before it has arrived.
+ * million keys would take minutes: a page has at most a thousand keys, and can be requested only
+ * when the page before it has arrived.
  *
  * Prefixes are split at their slashes until there are at least LANES prefixes. For example,
  * "images/" is split into "images/cat/", "images/dog/" and so on. A prefix with more entries than

@@ -55,8 +55,8 @@ struct s3_xml_page {
     char reason[64];            /* the code of its <Error>, or "" */
 };
 
-/* Reads from a page of a listing the values that are not entries, such as the token for the next
- * page. Checks that the text is valid XML to its end. The caller must free the page even after a
+/* Reads the values that belong to a whole page of a listing, such as the token for the next page.
+ * Checks that the text is valid XML to its end. The caller must free the page even after a
  * failure. */
 int s3_xml_page(const void *data, size_t size, struct s3_xml_page *page, struct sheaf_error *err);
 /* Calls `each` for each entry of a page. s3_xml_page must have read the page before. Stores the key
