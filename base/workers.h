@@ -51,8 +51,8 @@ uint64_t workers_wait(struct workers *workers, struct job *job);
 bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout_ns);
 
 /* Waits until the job is done, like workers_wait, and adds the waiting time to *waited_ns. Returns
- * false if *interrupt becomes nonzero, for example in a signal handler. The flag is checked every
- * 20 ms.
+ * false if *interrupt becomes nonzero, for example because a signal handler has set it. This flag
+ * is checked every 20 ms.
  *
  * If `helps` is true, the calling thread does not sleep, but runs queued jobs itself. It begins
  * with `job` if no thread has begun it. If the jobs are short, this saves the time to wake the

@@ -373,8 +373,8 @@ static int remote_read_check_range(struct remote_reading *g, bool *again, struct
     return o->is_new ? meet(g, total, err) : SHEAF_OK;
 }
 
-/* Interprets a response with an error status to a read. For example, "not found" means that the
- * object was removed after it was opened. */
+/* Interprets the response to a read if its status is an error. For example, "not found" means that
+ * the object was removed after it was opened. */
 static int refused(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;

@@ -32,8 +32,8 @@ struct remote_object {
     /* set if the object was opened without a request: the first response then sets the size and
      * version of the object, and later responses must have the same size and version */
     bool is_new;
-    /* whether the content at the URL can never change, so that ETag and time need not be compared;
-     * for example for a file of a commit on the Hugging Face hub */
+    /* whether the content at the URL can never change, as for a file of a commit on the Hugging
+     * Face hub; ETag and time are then not compared */
     bool is_fixed;
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
     /* headers that are sent with each read of this object, in addition to the headers that every

@@ -304,7 +304,7 @@ static int s3_upload_begin_check(struct request *r, struct sheaf_error *err)
 }
 
 /* Asks the store to compute a checksum of the whole object. A directory bucket cannot store such a
- * checksum. It is asked for a checksum of the checksums of the parts instead. */
+ * checksum. Such a bucket is asked for a checksum of the checksums of the parts instead. */
 static int ask_for_checksum(struct request *r, const struct s3_bucket *bucket,
                             const struct s3_proving *proving, struct sheaf_error *err)
 {
