@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A cache on the local disk for remote objects. An object is cut into blocks, and each block is a
- * file in the directory of the cache. All processes of a host may share this directory.
+ * file in the directory DIR of the cache. All processes of a host may share this directory.
  *
  * The file of a block is DIR/HASH/BLOCK. HASH is a hash of the object's URL, size and version. So
  * each version of an object has its own files.
