@@ -322,15 +322,16 @@ struct sheaf_source_info {
     const char *fingerprint, *manifest_json;    /* manifest_json is the manifest's text, NULL for
                                                    foreign shards */
     /* URL of a source that comes earlier in the list of sources and appears to have the same
-     * content as this source; NULL if there is none */
+     * content as this source; NULL if no earlier source has the same content */
     const char *same_as;
     /* `chosen` is the number of samples that the view (a selection of samples) selects from this
      * source. If the data set is not a view, it is the number of all samples of this source.
      * `share` is the fraction of an epoch's samples that comes from this source. */
     uint64_t chosen; double share;
-    /* `weight` is the weight of the source in the first stage of the view. (A stage is a part of
-     * the training with fixed weights.) `shared` is the number of samples that the view selects
-     * from this source and also from the earlier source `same_as`, which has the same content. */
+    /* A stage of a view is a part of the training in which the sources have fixed weights. `weight`
+     * is the weight of this source in the first stage. `shared` is the number of samples that the
+     * view selects from this source and also from the earlier source `same_as`, which has the same
+     * content. */
     uint64_t weight, shared;
 };
 struct sheaf_dataset_info {
@@ -395,10 +396,11 @@ SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_coun
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open, but sends no request to its servers. The manifests of
  * remote data sets come from `cache_directory`, the cache in which an earlier reader has stored
- * them. Readers of this data set, and reads of samples by number, use only this cache, whatever
- * their options say. A reader or read returns SHEAF_ERR_UNSUPPORTED if the cache lacks data that it
- * needs. sheaf_dataset_open_offline returns this code if the cache lacks a manifest. Reads by key
- * are not supported. Changes of the data set on its server are not noticed. */
+ * them. Returns SHEAF_ERR_UNSUPPORTED if the cache lacks a manifest.
+ *
+ * Readers of this data set use only this cache, whatever their options say. The same is true for
+ * reads of samples by number. Both return SHEAF_ERR_UNSUPPORTED if the cache lacks data that they
+ * need. Reads by key are not supported. Changes of the data set on its server are not noticed. */
 SHEAF_CALL int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
     const char *cache_directory, struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open. The difference concerns foreign tars (written by other
@@ -616,19 +618,22 @@ SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, s
  *
  * If `source` is not NULL, *source becomes a static string that names the launcher. Returns
  * SHEAF_END if there are neither such variables nor this file. Returns SHEAF_ERR_ARGUMENT if a
- * value is invalid, or if only one of the two variables of torchrun or Open MPI is set. (Slurm
- * itself sets only one of its variables in jobs without ranks.) sheaf_reader_open does not read
- * these variables: the program must copy rank and world size into the reader's options. */
+ * value is invalid, or if only one of the two variables of torchrun or Open MPI is set. For Slurm,
+ * a single variable is allowed, because Slurm itself sets only one of its variables in jobs without
+ * ranks.
+ *
+ * sheaf_reader_open does not read these variables: the program must copy rank and world size into
+ * the reader's options. */
 SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 
 /* Opens a reader. The data set must stay open until sheaf_reader_free.
  *
  * memory_bytes must be enough for the largest sample, the index of its shard, and 64 bytes per
- * sample of the shuffle buffers. If the shards are compressed, 64 KiB more are needed. If they are
- * remote, 1 MiB more is needed. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT, and
- * the message names a sufficient size. The process needs at most 32 MiB more than memory_bytes for
- * connections, stacks and codecs.
+ * sample of the shuffle buffers. Compressed shards need 64 KiB more, and remote shards need 1 MiB
+ * more. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT, and the message names a
+ * sufficient size. The process needs at most 32 MiB more than memory_bytes for connections, stacks
+ * and codecs.
  *
  * If memory_bytes has no room for the content of all samples in the shuffle buffer, the reader
  * reads some samples only when the shuffle selects them. If the shards are compressed, the reader
@@ -696,21 +701,21 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
  *
  * Returns SHEAF_ERR_CHANGED if the position belongs to another data set. Returns SHEAF_ERR_ARGUMENT
  * if the text is damaged, or if the position is outside of the epoch. For a stream, this call
- * cannot know whether the position is outside of the epoch. In that case sheaf_reader_next returns
- * SHEAF_ERR_ARGUMENT later. */
+ * cannot know whether the position is outside of the epoch. If the position is outside,
+ * sheaf_reader_next returns SHEAF_ERR_ARGUMENT later. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
 /* Writes the fingerprint that sheaf_reader_position stores in a position of options->epoch. At this
  * position, all ranks together have read `samples` samples.
  *
- * For a view (a selection of samples), the fingerprint covers only the stages up to this position.
- * (A stage is a part of the training with fixed weights.) So the position stays valid when another
- * stage is appended to the view. */
+ * A view (a selection of samples) may have stages, which are parts of the training with fixed
+ * weights. For a view, the fingerprint covers only the stages up to this position. So the position
+ * stays valid when another stage is appended to the view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
-/* Makes sheaf_reader_next return SHEAF_ERR_INTERRUPTED once: the call that is running now, or the
- * next call if none is running. After this, reading can continue. The function may be called on any
- * thread and in a signal handler. */
+/* Makes sheaf_reader_next return SHEAF_ERR_INTERRUPTED once: in the call that is running now, or in
+ * the next call if no call is running. After this, reading can continue. The function may be called
+ * on any thread and in a signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
     uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */
@@ -1307,8 +1312,8 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
  *
  * Returns SHEAF_ERR_LIMIT if memory_bytes is too small to pack one of the samples, or to send a
  * shard of the planned size to S3. Returns SHEAF_ERR_EXISTS if `dest` has a data set or an
- * unfinished run that the options do not allow to replace. Also returns SHEAF_ERR_EXISTS if `plan`
- * already has a file other than a plan for `dest`. */
+ * unfinished run that the options do not allow to replace. Also returns SHEAF_ERR_EXISTS if there
+ * is already a file at `plan`, unless this file is a plan for `dest`. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -1371,7 +1376,8 @@ struct sheaf_plan_info {
      * examined. cls_words is the number of these fields that do not consist of numbers. */
     uint64_t cls_looked, cls_words;
     /* for a conversion: `duplicates` is the number of samples with the key of an earlier sample.
-     * `dropped` is the number of these samples that are left out. The others get new keys. */
+     * `dropped` is the number of these samples that are left out. The rest of these samples get new
+     * keys. */
     uint64_t duplicates, dropped;
 };
 /* Reads a plan, and finds out which of its shards are already packed. May be called while parts are
@@ -1965,8 +1971,8 @@ SHEAF_API size_t sheaf_pixels_wait(struct sheaf_pixels_batch *batch);
 SHEAF_API int sheaf_pixels_wait_for(struct sheaf_pixels_batch *batch, uint64_t timeout_ns);
 /* Returns the reason why sample number `index` of the batch has no crops, or NULL if it has crops.
  * Must be called after sheaf_pixels_wait. The code is _CORRUPT or _UNSUPPORTED for a bad image or
- * mask, _ARGUMENT if the sample has no such field, and _LIMIT if the image needs more than
- * memory_bytes. */
+ * mask, _ARGUMENT if the sample lacks the field of the image or of a mask, and _LIMIT if the image
+ * needs more than memory_bytes. */
 SHEAF_API const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *batch,
     size_t index);
 /* Waits until the threads no longer use the batch, and frees it. If the batch is not done, the
@@ -1977,7 +1983,7 @@ SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
 /* Returns the version of the specification of crops, and the versions of the libraries that decode
  * images, for example "pixels1, libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". A program that
  * later needs the same pixels again can store this text with its state, and compare it before it
- * continues. The text is stored separately for each calling thread. */
+ * continues. The text is valid until the calling thread ends or calls this function again. */
 SHEAF_API const char *sheaf_pixels_version(void);
 /* Encodes one crop of an image (3 channels, in the order `layout`) or of a mask (1 channel) as a
  * PNG. Before the call, *room is the size of the buffer `png`; after the call, it is the size of

@@ -3,9 +3,10 @@
  * sheaf_column_add: adds a column (a new field) to a data set, which is called the base. The values
  * of the field come from a source, in any order. Each value names the key of its sample.
  *
- * The values are sorted by the hash of their key. The table of keys (the file dataset.keys of the
- * base) then gives the number of each sample. The values are sorted again, by this number, and
- * written. Both sorts use temporary files, so the memory does not grow with the source.
+ * The values are first sorted by the hash of their key. Then the number of each value's sample is
+ * looked up in the table of keys, which is the file dataset.keys of the base. Finally the values
+ * are sorted by this number and written. Both sorts use temporary files, so the memory does not
+ * grow with the source.
  *
  * The table of keys stores only a part of each hash, so two different keys can look equal. In this
  * case, the keys of the samples are read from the base and compared. */
@@ -42,10 +43,9 @@ struct add {
     char *directory;            /* directory for temporary files */
     struct sort *by_hash, *by_number;
     /* Numbers of samples. Values are added to the samples `first` to `end` - 1. Samples before
-     * `begin` already have a record in the column, so values for them are not used.
-     *
-     * If a whole column is written, `first` equals `begin`. If several machines write the column
-     * (see sheaf_column_plan), `first` is the first sample of this machine's part. */
+     * `begin` already have a record in the column, so values for them are ignored. `first` is
+     * larger than `begin` only if other machines write the samples from `begin` on (see
+     * sheaf_column_plan). */
     uint64_t begin, first, end;
     /* The writer of the column. If several machines write the column, the writer is opened before
      * the values are read, and is never NULL. If a whole column is written, the writer is NULL
@@ -54,7 +54,8 @@ struct add {
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
-    uint64_t unknown_line;      /* last reported line whose key the base does not have */
+    /* the last line that was reported because the base does not have its key */
+    uint64_t unknown_line;
 };
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
@@ -267,8 +268,8 @@ static int look_up_entry(struct add *a, struct lookup *l, const struct sort_entr
     return code == SHEAF_OK ? buf_append(&l->bytes, e->value, e->value_size, err) : code;
 }
 
-/* Finds the sample number for the key of each value. Reads the values from the first sort, which is
- * by hash of the key, and adds them to the second sort, which is by sample number. */
+/* Finds the sample number for the key of each value. Reads the values from the first sort (by hash
+ * of the key) and adds them to the second sort (by sample number). */
 static int find_numbers(struct add *a, struct sheaf_error *err)
 {
     struct lookup *l = calloc(1, sizeof(*l));
@@ -380,9 +381,9 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
  * extension, and values with the same extension are in the order of the source. A second value with
  * the same extension is an error, or is skipped if the option `on_repeated` is SHEAF_SKIP.
  *
- * The table of keys stores only a part of each hash, so `all` may also have values for other keys.
- * If the values have different keys, the key of the sample is read from the base, and values with
- * another key are left out. */
+ * Some of the values may belong to other keys, because the table of keys stores only a part of each
+ * hash. If the values have different keys, the key of the sample is read from the base. Values with
+ * another key are then left out. */
 static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
                                   struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_drop: removes a column from a data set. A column consists of one or more layers,
- * each of which is a data set with shards and a manifest.
+ * sheaf_column_drop: removes a column from a data set. A column consists of one or more layers.
+ * Each layer is a data set with shards and a manifest.
  *
  * To remove a layer, the drop first claims the layer: it writes a file that names the only run that
  * may change the layer. A run that is still writing the layer finds the new claim and stops. The
@@ -12,12 +12,12 @@
  * whole column or no column.
  *
  * In a store such as S3, a run may check its claim just before the drop, and publish its manifest
- * just after the drop. To prevent this, the drop replaces the manifest by a short file, the
- * stand-in. A run publishes its manifest only if this file has not changed since the run looked at
- * it, so the run fails.
+ * just after the drop. To prevent this, the drop does not delete the manifest, but replaces it by a
+ * short file, the stand-in. The run publishes its manifest only if the old file has not changed
+ * meanwhile. So the stand-in makes the run fail.
  *
- * On a local disk, the drop takes over the directory through which the run publishes files
- * (store/stage.h), so no stand-in is needed. */
+ * On a local disk, no stand-in is needed. There the drop takes over the directory through which the
+ * run publishes files (store/stage.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ struct dropped_layer {
     struct journal journal;
     bool is_claimed;
     bool is_column;             /* true if there is any file except a stand-in */
-    /* removals of files, several of which run at the same time */
+    /* runs several removals of files at the same time */
     struct several several;
     struct sheaf_error *error;
 };
@@ -148,8 +148,8 @@ static int find_layer_files(struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Sets l->is_column if the layer (a data set of the column) has any file except the stand-in that
- * an earlier drop has left instead of a manifest. */
+/* Sets l->is_column if the layer (a data set of the column) has any file. The stand-in, which an
+ * earlier drop has left instead of a manifest, does not count. */
 static int find_anything(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);
@@ -234,9 +234,8 @@ static void close_layer(struct dropped_layer *l)
     free(l->directory);
 }
 
-/* The claim is a file that names the only run that may write the layer, a data set of the column.
- * If a run was killed before it wrote its claim, only its temporary directory (stage) is left.
- * Removes this directory. */
+/* Removes the temporary directory (stage) of a run that was killed before it claimed the layer, a
+ * data set of the column. Such a run leaves nothing else. */
 static int remove_stage(const struct dropped_layer *l)
 {
     char *partial = store_join(l->directory, STORE_PARTIAL);
@@ -247,9 +246,9 @@ static int remove_stage(const struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Claims a layer (a data set of the column) and withdraws its manifest. An empty layer, and a layer
- * that holds only the stand-in of an earlier drop, need not be claimed. The function then removes
- * only the temporary directory of a killed run. */
+/* Claims a layer (a data set of the column) and withdraws its manifest. A layer that is empty, or
+ * holds only the stand-in of an earlier drop, need not be claimed. In such a layer, the function
+ * only removes the temporary directory of a killed run. */
 static int claim_layer(const struct sheaf_dataset *base, const char *name, size_t layer,
                       struct dropped_layer *l, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_list: finds the columns of a data set and returns facts about each of them from its
- * manifest. */
+ * sheaf_column_list: finds the columns of a data set, and passes facts from the manifest of each
+ * column to the caller. */
 #include <stdlib.h>
 #include <string.h>
 

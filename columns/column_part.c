@@ -17,8 +17,8 @@
 struct column_part {
     struct sheaf_plan *plan;
     uint64_t first, end;        /* numbers of the part's samples */
-    /* numbers of shards in the plan: the shard that is being written, and the first shard after the
-     * part of this machine */
+    /* numbers of two shards in the plan: the shard that is being written, and the first shard after
+     * the part of this machine */
     uint64_t shard, shard_end;
     uint64_t next_number;       /* number of the first sample after the present shard */
     /* value of facts.missing, the number of records without a value, at the beginning of the

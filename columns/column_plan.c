@@ -19,8 +19,8 @@
 #include "formats/origin.h"
 #include "packer/plan_store.h"
 
-/* Smallest number of samples in a planned shard of the column. The shard ends at the next end of a
- * shard of the base data set.
+/* Smallest number of samples in a planned shard of the column. When the shard has this number of
+ * samples, it ends at the end of the present shard of the base data set.
  *
  * This number is a compromise. Shards of small values still have about a megabyte, shards of large
  * values do not become huge, and there are enough shards for many machines. */

@@ -87,9 +87,9 @@ static int column_rows_give(struct column_rows *r, struct column_row *row, uint6
 
 /* ---- JSON Lines ------------------------------------------------------------------------------ */
 
-/* Passes the values of one line of JSON Lines to the caller, if the line is a flat object: an
- * object whose members are not objects or arrays. Returns SHEAF_END if the line has another form;
- * the caller must then use tree_line. */
+/* Passes the values of one line of JSON Lines to the caller. The line must be a flat object, whose
+ * members are not objects or arrays. Returns SHEAF_END if the line has another form; the caller
+ * must then use tree_line. */
 static int flat_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
@@ -186,8 +186,8 @@ static int column_rows_split(struct column_rows *r, const char *text, size_t siz
     return list_csv_split(&r->parser, (char *)r->text.data, size, err);
 }
 
-/* Finds the separator of a table: comma, tab or semicolon. Splits the header line with one
- * separator after another, until one of the columns has the name `key`. */
+/* Finds the separator of a table: comma, tab or semicolon. Splits the header line at each of these
+ * separators in turn, until one of the columns has the name `key`. */
 static int table_header(struct column_rows *r, const char *text, size_t size,
                         struct sheaf_error *err)
 {

@@ -34,9 +34,9 @@ struct column_row {
  *     line u64 | is_file u8 | key NUL | extension NUL | data */
 size_t column_row_bytes(const struct column_row *row);
 void column_row_put(const struct column_row *row, uint8_t *to);
-/* Adds the hash of a value to `sum`. `bytes` must have been written by column_row_put. The sum does
- * not depend on the order of the values, so a source with the same values in another order has the
- * same sum. */
+/* Adds the hash of a value to `sum`. `bytes` is the value in the form that column_row_put writes.
+ * The sum does not depend on the order of the values, so a source with the same values in another
+ * order has the same sum. */
 void column_row_sum(const struct column_row *row, const uint8_t *bytes, XXH128_hash_t *sum);
 
 typedef int column_row_fn(void *context, const struct column_row *row, struct sheaf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_column_verify: checks a column. A column consists of layers, each of which is a data set.
- * Checks each layer as sheaf_verify does. In addition, each record of the column must belong to the
- * right sample of the base, the data set to which the column was added. */
+ * Checks each layer as sheaf_verify does. Also checks that each record of the column belongs to the
+ * right sample. The samples are those of the base, the data set to which the column was added. */
 #include <stdlib.h>
 
 #include "base/bytes.h"

@@ -18,15 +18,16 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* The writer ends a shard of the column if it has this number of bytes or this number of records. A
- * shard ends only after the last record for a shard of the base data set. With such sizes, a small
- * column consists of few objects, and the index of a shard stays small. */
+/* Limits for a shard of the column, in bytes and in records. When one of them is reached, the shard
+ * ends after the last record for the present shard of the base data set. The limits are large
+ * enough that a small column consists of few files. They are small enough that the index of a shard
+ * stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
 /* The journal is a list with an entry for each finished shard of the column. An entry contains a
- * number of 64 bits, which says how far the column is finished after this shard. Its lower
- * PLACE_BITS bits are the number of samples without a value, in this shard and all shards before
- * it. Its upper bits are the number of shards of the base data set whose records are finished. */
+ * number of 64 bits, which says how far the column is finished after this shard. The lower
+ * PLACE_BITS bits of the number count the samples without a value, in this shard and all shards
+ * before it. The upper bits count the shards of the base data set whose records are finished. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */

@@ -19,8 +19,8 @@ struct sheaf_column_writer {
     char *url;                  /* URL of the layer */
     char *identity;
     struct column_facts facts;
-    /* The packer that writes the layer. NULL if there is nothing to write: if only missing records
-     * are to be added, and every sample of the base data set already has a record. */
+    /* The packer that writes the layer. NULL if there is nothing to write, because only missing
+     * records are to be added, and every sample of the base data set already has a record. */
     struct sheaf_packer *packer;
     /* Numbers of samples of the base data set. The caller must append one record for each sample
      * from `next` to `end` - 1, in order. Sample `end` already has a record, or comes after the

@@ -52,10 +52,10 @@ void attributes_free(struct attributes *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* Returns the index of the attribute (a named value of a manifest line) that has the role `role`,
- * such as COLUMN_LABEL. If several attributes have the role, returns the preferred one: the
- * attribute with the lowest column_rank(). Returns the number of attributes if none has the
- * role. */
+/* Returns the index of the attribute that has the role `role`, such as COLUMN_LABEL. An attribute
+ * is a named value of a manifest line. If several attributes have the role, returns the preferred
+ * one: the attribute with the lowest column_rank(). Returns the number of attributes if none has
+ * the role. */
 static size_t attribute_of(const struct attributes *a, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -97,8 +97,8 @@ static bool has_suffix(const struct decode_scratch *scratch, const char *suffix,
 }
 
 /* Returns an empty field with the suffix "NAME.SUFFIX", where NAME is the name of the attribute.
- * Used if another field of the sample already has the suffix SUFFIX. Writes the new suffix to the
- * end of scratch->joined, where the caller must have reserved room. */
+ * This suffix is used if another field of the sample already has the suffix SUFFIX. It is written
+ * to the end of scratch->joined, where the caller must have reserved room. */
 static struct slice named_twice(struct decode_scratch *scratch, const char *name, size_t size,
                                 const char *suffix)
 {
@@ -193,9 +193,9 @@ static struct said said_by(const struct attributes *a)
     return said;
 }
 
-/* Adds one attribute to the sample, as a field or as labels. If its value may be the name of the
- * label's class, only stores the value in said->word. add_word() decides later whether it becomes
- * the class name or a field. */
+/* Adds one attribute to the sample, as a field or as labels. A value that may be the name of the
+ * label's class is only stored in said->word. add_word() later makes it the class name or a
+ * field. */
 static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)

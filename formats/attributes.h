@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decodes a line of a SageMaker augmented manifest as Pipe mode delivers it: one RecordIO record
- * per attribute, without the attributes' names. The caller must know the names and their order. The
- * name of an attribute decides which part of the sample it becomes.
+ * for each attribute, without the names of the attributes. The caller must know the names and their
+ * order. The name of an attribute decides which part of the sample the attribute becomes:
  *
- * - "NAME-ref" holds an object's bytes, which become a field. The field's suffix is the kind of the
- *   content (such as "jpg"), or NAME if the kind is unknown. If another field of the sample has
- *   this suffix already, the suffix is NAME.SUFFIX.
+ * - "NAME-ref": the record holds the bytes of an object, which become a field. The suffix of the
+ *   field is the kind of the content (such as "jpg"), or NAME if the kind is unknown. If another
+ *   field of the sample already has this suffix, the suffix is NAME.SUFFIX.
  * - "label" or "labels" states the label. If neither exists, "class" or "class_name" states it.
  * - Any other attribute NAME becomes a field NAME with the value unchanged.
  *
- * The label is a number, an array of numbers, or a text. If the label is a text, it is the name of
- * the class, and also becomes a field. If the label is a number, the text in "class" or
- * "class_name" is the name of the label's class, and does not become a field.
+ * The label is a number, an array of numbers, or a text. A text is the name of the class, and also
+ * becomes a field. If the label is a number, the text in "class" or "class_name" is the name of the
+ * class, and does not become a field.
  *
  * The names "label", "class" and so on may be in upper or lower case; see column_names.h. */
 #ifndef FORMATS_ATTRIBUTES_H

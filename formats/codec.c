@@ -17,7 +17,8 @@
 extern const struct codec_ops gzip_ops, lz4_ops, zstd_ops;
 static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops, &zstd_ops };
 
-/* The first bytes of streams with a compression that Sheaf recognises but cannot decompress. */
+/* Compressions that Sheaf recognises by the first bytes of a stream but cannot decompress. Only the
+ * error message names them. */
 static const struct magic {
     const char *name;
     size_t size;
@@ -62,9 +63,9 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size)
     return at;
 }
 
-/* Skips frames at the beginning that decoders ignore, and then looks at the magic number. LZ4 and
- * zstd have the same format for such frames, so only the first frame with content shows which of
- * the two codecs the stream has. */
+/* Skips frames at the beginning whose content decoders ignore, and then looks at the magic number.
+ * LZ4 and zstd have the same format for such frames. So only the first frame with content shows
+ * which of the two codecs the stream has. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
 {
     enum sheaf_codec codec = SHEAF_CODEC_NONE;
@@ -197,9 +198,9 @@ int sheaf_codec_of(const char *name)
 }
 
 /* Computes an upper bound for the compressed size, which holds for all codecs. If compression does
- * not make data smaller, every codec stores the data uncompressed, in blocks with a few more bytes
- * each: deflate adds 5 bytes to 16 KiB, LZ4 adds 8 bytes to 64 KiB, and zstd adds 3 bytes to 128
- * KiB. Headers and ends take less than 64 bytes. */
+ * not make data smaller, a codec stores the data uncompressed, in blocks. Each block takes a few
+ * more bytes: deflate adds 5 bytes to 16 KiB, LZ4 adds 8 bytes to 64 KiB, and zstd adds 3 bytes to
+ * 128 KiB. Headers and ends take less than 64 bytes. */
 size_t codec_bound(size_t size)
 {
     size_t bound;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interface of a codec (gzip, LZ4 frames, zstd frames), which compresses the bytes of a shard.
- * The container of the shard (tar, TFRecord, RecordIO) does not matter.
+ * The interface of a codec (gzip, LZ4 frames, zstd frames). A codec compresses the bytes of a
+ * shard, whatever the container of the shard is (tar, TFRecord, RecordIO).
  *
- * A shard compressed by gzip or LZ4 is a single gzip member or LZ4 frame, because many readers stop
- * after the first member or frame. A zstd shard consists of many frames.
+ * A shard is cut into BLOCKS. A block begins with a sample and has a few MiB before compression. It
+ * can be compressed and decompressed alone, because no block refers to data of an earlier block.
  *
- * Each shard is cut into BLOCKS of a few MiB of container bytes, and each block begins with a
- * sample. A block can be compressed and decompressed alone, because no block refers to data of an
- * earlier block.
+ * A gzip or LZ4 shard is a single gzip member or LZ4 frame, because many readers stop after the
+ * first member or frame. A zstd shard consists of many frames.
  *
- * Older releases wrote one gzip member or LZ4 frame per block. This release still reads such
+ * Older releases wrote one gzip member or LZ4 frame for each block. This release still reads such
  * shards. */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
@@ -69,12 +68,12 @@ struct codec_ops {
      * `data` are exactly one block with `raw_size` raw bytes, and otherwise SHEAF_ERR_CORRUPT.
      * Thread-safe.
      *
-     * `single` is true if the block is a piece of a gzip member or LZ4 frame. It is false if the
-     * block is a whole gzip member or LZ4 frame, as in shards of older releases.
+     * `single` is true if the block is only a piece of a gzip member or LZ4 frame. It is false if
+     * the block is a whole gzip member or LZ4 frame, as in shards of older releases.
      *
-     * Verifies the checksums of whole gzip members and of zstd frames, but not the checksums of LZ4
-     * blocks. A piece of a gzip member has no checksum. In all cases, the reader verifies the CRC
-     * of each sample later. */
+     * The checksums of whole gzip members and of zstd frames are verified. The checksums of LZ4
+     * blocks are not verified, and a piece of a gzip member has no checksum. In all cases, the
+     * reader verifies the CRC of each sample later. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
@@ -147,10 +146,10 @@ struct codec_stream {
      * each sample instead, which is faster. */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* whole_taken is the number of input bytes of the last push (call of codec_stream_push) up to
-     * the end of the last complete gzip member or frame. whole_given is the number of output bytes
-     * up to the same end. If the push found damage, only the first whole_given bytes of its output
-     * are certainly correct. */
+    /* Counts of the last push (call of codec_stream_push), up to the end of the last gzip member or
+     * frame that it completed. whole_taken counts bytes of the input, and whole_given counts bytes
+     * of the output. If the push found damage, only the first whole_given bytes of its output are
+     * certainly correct. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */
@@ -159,8 +158,8 @@ struct codec_stream {
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
                       struct sheaf_error *err);
 /* Decompresses up to *size bytes of `data` into at most *raw_size bytes of `raw`. Sets *size to the
- * number of bytes used and *raw_size to the number of bytes written. If `raw` is not full
- * afterwards, all input was used and all output that follows from it was written. Returns
+ * number of bytes used and *raw_size to the number of bytes written. If there is still room in
+ * `raw` afterwards, all input was used and the whole output of this input was written. Returns
  * SHEAF_ERR_CORRUPT if the data or a checksum is bad, or if the bytes after a gzip member or frame
  * do not begin a new one. */
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and writes gzip (RFC 1952). zlib only compresses and decompresses (raw deflate). This file
- * writes the header and the trailer itself, so that they do not depend on the time or the operating
- * system.
+ * Reads and writes gzip (RFC 1952). zlib is used only for the compressed data (raw deflate). This
+ * file writes the header and the trailer itself, so that they do not depend on the time or the
+ * operating system.
  *
  * A shard is one gzip member, which is assembled from pieces:
  *
  * - begin() writes the header of the member.
  * - Each block of the shard becomes several deflate blocks. The last of them is empty and ends at a
  *   byte (a full flush).
- * - end() writes one last, empty deflate block, the CRC-32 of the whole content, and its size.
+ * - end() writes one last, empty deflate block, the CRC-32 of the whole content, and the size of
+ *   the content.
  *
  * A piece does not refer to data of earlier pieces, so it can be decompressed alone. */
 #include <limits.h>

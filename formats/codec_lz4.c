@@ -3,14 +3,15 @@
  * Reads and writes LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
  *
  * A shard is one LZ4 frame. begin() writes the frame's header and end() its end mark. Between them
- * are the blocks of the shard (a few MiB of samples each). Each block is compressed separately into
- * several LZ4 blocks.
+ * are the blocks of the shard (a few MiB of samples each). Each of these blocks was compressed
+ * separately into several LZ4 blocks. In shards of older releases, each block of the shard is a
+ * whole LZ4 frame.
  *
- * Each LZ4 block has a checksum, but the frame has none, because the frame's checksum cannot be
- * computed from checksums of its parts. LZ4 blocks have at most 256 KiB, because larger ones hardly
- * compress better, and every decoder would need larger buffers.
+ * Each LZ4 block has a checksum. The frame has none, because it could not be computed from the
+ * checksums of the blocks.
  *
- * In shards written by older releases, each block of the shard is a whole LZ4 frame. */
+ * LZ4 blocks have at most 256 KiB, because larger blocks hardly compress better, and every decoder
+ * would need larger buffers. */
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static int lz4_error(size_t result, struct sheaf_error *err)
 }
 
 /* Compresses data into LZ4 blocks that can be a piece of a frame. liblz4 also writes a frame
- * header. It is dropped, because lz4_begin() writes the only header of the shard. */
+ * header. This header is dropped, because lz4_begin() writes the only header of the shard. */
 static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity)
 {
     LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
@@ -182,8 +183,8 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 /* ---- Streams -------------------------------------------------------------------------------- */
 
 /* State of an LZ4 stream. This code checks the magic number and flags of each frame before liblz4
- * gets them. Some frames need a dictionary, and liblz4 would decompress them without it, which
- * gives wrong data. liblz4 itself skips skippable frames. */
+ * gets them. A frame that needs a dictionary is refused, because liblz4 would decompress it to
+ * wrong data. liblz4 itself skips skippable frames. */
 struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
@@ -227,7 +228,7 @@ static int codec_lz4_check_head(const struct lz4_stream *s, struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Collects the first bytes of a frame. When there are enough of them, checks them and passes them
+/* Collects the first bytes of a frame. When enough bytes are collected, checks them and passes them
  * to liblz4. */
 static int codec_lz4_begin_frame(struct lz4_stream *s, struct sheaf_error *err)
 {

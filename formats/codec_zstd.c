@@ -167,8 +167,8 @@ static int block_error(size_t size, size_t raw_size, struct sheaf_error *err)
                    "byte%s", size, plural(size), raw_size, plural(raw_size));
 }
 
-/* Decompresses consecutive frames that contain data and state their raw size. Refuses all other
- * frames, such as skippable frames, although libzstd would accept them. */
+/* Decompresses consecutive frames. Each frame must contain data and state its raw size. All other
+ * frames, such as skippable frames, are refused, although libzstd would accept them. */
 static int decompress_frames(ZSTD_DCtx *context, const uint8_t *data, size_t size, uint8_t *raw,
                              size_t raw_size, struct sheaf_error *err)
 {

@@ -9,9 +9,9 @@
 enum column_role {
     COLUMN_PATH,                /* path, file, file_name, filename, image */
     COLUMN_LABEL,               /* label, labels */
-    /* A column that holds keys of samples. Its name is key, __key__, path, file, file_name,
-     * filename or image. Only a column in a file that lists keys has this role. In a list of files,
-     * a column called path, file, file_name, filename or image has the role COLUMN_PATH instead. */
+    /* A column with the keys of samples, in a file that lists keys. Its name is key, __key__, path,
+     * file, file_name, filename or image. In a list of files, the last five of these names mean
+     * COLUMN_PATH instead. */
     COLUMN_KEY,
     /* A column with the label, or with the name of the label's class. The column is called class or
      * class_name. */

@@ -53,9 +53,9 @@ struct column_value {
 bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
                          struct column_value values[COLUMN_VALUES_MOST], size_t *count);
 
-/* Reads the facts about a column's base (the data set to which the column belongs) from `manifest`,
- * the manifest of one layer of the column. Returns SHEAF_ERR_CORRUPT if the manifest has no such
- * facts. */
+/* Reads the facts about a column's base from `manifest`. The base is the data set to which the
+ * column belongs, and `manifest` is the manifest of one layer of the column. Returns
+ * SHEAF_ERR_CORRUPT if the manifest has no such facts. */
 int column_facts_read(const struct manifest *manifest, struct column_facts *facts,
                       struct sheaf_error *err);
 /* Returns a copy of the manifest options `options_json` with the facts about a column's base added.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds tables of the bytes with which files of known kinds begin. The beginnings in the table of
- * text files match in upper and lower case, and may follow white space. */
+ * Holds two tables of the bytes with which files of known kinds begin. The entries of the table for
+ * text files match in upper and lower case, and also after white space. */
 #include "formats/content.h"
 
 #include <string.h>

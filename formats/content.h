@@ -20,9 +20,9 @@ const char *content_name(const uint8_t *data, size_t size);
  * ends. */
 bool content_is_text(const uint8_t *data, size_t size);
 
-/* Recognises, by the first bytes, content that was stored in place of the right file: a pointer
- * file of Git LFS, or a page that a server sends with an error. Returns SHEAF_ERR_CORRUPT if it is
- * such content. The message states the kind of the content and `expected`, such as "a manifest". */
+/* Recognises wrong content by its first bytes: a pointer file of Git LFS in place of the file
+ * itself, or a page that a server sends with an error. Returns SHEAF_ERR_CORRUPT for such content.
+ * The message states the kind of the content and `expected`, such as "a manifest". */
 int content_check(const void *data, size_t size, const char *expected, struct sheaf_error *err);
 /* Does the same for the beginning of a list with an entry in each line. The first entry of a list
  * may look like the beginning of a page, as the class name "<html>" does. So a text of several

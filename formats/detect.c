@@ -3,8 +3,8 @@
  * Detects the container and codec of a stream from its first bytes; see detect.h.
  *
  * If the bytes match no container, they are compared with the magic numbers of compressions that
- * Sheaf cannot read. The file name is considered only after this comparison. In the other order, an
- * xz file with the name "x.tar" would be reported as a damaged tar. */
+ * Sheaf cannot read. The file name decides only if none of these numbers matches. Otherwise an xz
+ * file called "x.tar" would be reported as a damaged tar. */
 #include "formats/detect.h"
 
 #include <stdio.h>

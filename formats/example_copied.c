@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies records from TFRecord shards to TFRecord shards if the features of a record cannot become
- * fields of a sample. Such a record is a tf.train.Example with too many features or odd names, or a
- * tf.train.SequenceExample.
+ * Copies a record of a TFRecord shard to another TFRecord shard, if the features of the record
+ * cannot become fields of a sample. Such a record is a tf.train.Example with too many features or
+ * odd names, or a tf.train.SequenceExample.
  *
- * The copy has all bytes of the record. A second Features message with the sample's key follows
- * them. This message is protobuf field 1, and its only feature is `__key__`.
- *
- * protobuf merges two messages with the same field number, both in an Example and in the context of
- * a SequenceExample. So a program that parses the copy finds all features as before, and in
- * addition the feature `__key__`. */
+ * The copy has all bytes of the record. They are followed by a second Features message with the
+ * sample's key. This message is protobuf field 1, and its only feature is `__key__`. protobuf
+ * merges two messages with the same field number, both in an Example and in the context of a
+ * SequenceExample. So a program that parses the copy finds all features as before, and in addition
+ * the feature `__key__`. */
 #include "formats/example_copied.h"
 
 #include <stdio.h>

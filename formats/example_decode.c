@@ -4,15 +4,12 @@
  *
  * 1. Find and check the features. If the payload is not a valid Example down to its last byte, it
  * becomes one opaque field.
- *
  * 2. Take out the features that state the key, the image and the labels.
- *
  * 3. Make fields of the other features; lists become text.
  *
- * The features image/format, image/height and image/width do not become fields if they only repeat
- * facts that the image itself shows. Height and width are compared with the image for this purpose.
- * The comparison is left out if our packer has written the Example, because our packer writes only
- * the right values. */
+ * The features image/format, image/height and image/width do not become fields if the image itself
+ * shows the same facts. To find out, height and width are compared with the image. If our packer
+ * wrote the Example, they are not compared, because our packer writes only the right values. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -208,9 +205,9 @@ static void link_features(struct decode_scratch *scratch)
 
 enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
 
-/* The features whose names have a fixed meaning, such as "image/encoded". An element is NULL if the
- * Example has no such feature, or if the feature was taken out. A feature that is taken out does
- * not become a field of the sample. */
+/* The features whose names have a fixed meaning, such as "image/encoded". A feature can be taken
+ * out, which means that it does not become a field of the sample. An element is NULL if its feature
+ * was taken out, or if the Example does not have the feature. */
 struct known_features {
     struct slice *of[KNOWN_COUNT];
 };

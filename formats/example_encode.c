@@ -65,9 +65,9 @@ struct features {
     bool takes_format;
 };
 
-/* A sample's fields in byte order of their suffixes. features[i] is the feature of an Example from
- * which the field sorted[i] was read. features[i] is NULL if the field was not read from an
- * Example, or if its data was replaced. */
+/* A sample, and its fields in byte order of their suffixes. features[i] is the feature from which
+ * the field sorted[i] was decoded. It is NULL if the field does not come from an Example, or if the
+ * data of the field was replaced after decoding. */
 struct example_source {
     const struct sheaf_sample *sample;
     const struct sheaf_field *sorted[FIELD_LIMIT];
@@ -201,8 +201,8 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
 }
 
 /* A kept feature is a feature of the Example that was read. Returns the kept feature called `name`
- * if the decoder took it for the key, the image or the labels, and so made no field of it. Returns
- * NULL otherwise. */
+ * if the decoder made no field of it, for example because the feature states the key or the labels.
+ * Returns NULL otherwise. */
 static const struct kept_feature *taken_out(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
@@ -261,10 +261,10 @@ static size_t example_encode_find_name(const struct example_source *s)
     return i;
 }
 
-/* Returns the index of the field that is written as the feature image/encoded. First choice is the
- * field that was read from image/encoded. Second choice is a field that is named like an image. But
- * a field that was read from another feature and still has this feature's name is not chosen.
- * Returns `count` if there is no such field. */
+/* Returns the index of the field that is written as the feature image/encoded. This is the field
+ * that was read from image/encoded. Otherwise it is the field that is named like an image. But if
+ * this field was read from another feature and was not renamed, it remains that feature. Returns
+ * `count` if no field is written as image/encoded. */
 static size_t example_encode_find_image(const struct example_source *s)
 {
     size_t i;
@@ -318,11 +318,10 @@ static bool is_jpeg(const struct sheaf_field *image)
 /* Returns whether the sample has a field that was read from the feature image/format, and that
  * would get lost if it were written as image/format again.
  *
- * The decoder makes a field of image/format in two cases. In the first case, the value is not the
- * usual one for the image, such as "PNG" for a PNG. In the second case, the image is not a JPEG,
- * and the Example has image/height or image/width. So a field with the usual value gets lost if the
- * sample has no field image/height or image/width any more. A JPEG has no field with the usual
- * value. */
+ * If the value of image/format is the usual one for the image (such as "PNG" for a PNG), the
+ * decoder makes no field of it. There is one exception: the decoder makes a field if the image is
+ * not a JPEG and the Example has image/height or image/width. If the sample no longer has a field
+ * of these two names, a field image/format with the usual value would get lost. */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -335,8 +334,8 @@ static bool loses_format(const struct example_source *s)
            && own_field(s, "image/height") == NULL && own_field(s, "image/width") == NULL;
 }
 
-/* Returns whether the decoder would give the image its right suffix without the feature
- * image/filename, because image/format or the image's content shows the suffix. */
+/* Returns whether the decoder would find the right suffix for the image even without the feature
+ * image/filename: from image/format, or from the content of the image. */
 static bool names_itself(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -357,9 +356,10 @@ static bool names_itself(const struct example_source *s)
 }
 
 /* Adds the features of an image that is unchanged since it was read: the image, the features that
- * described it, and the sample's key. If the sample has ordinary fields called image/height or
- * image/width, a decoder would take them for the image's size. In this case, the function also adds
- * the true height and width. */
+ * described the image, and the sample's key.
+ *
+ * The sample may also have ordinary fields called image/height or image/width. A decoder would take
+ * them for the size of the image, so the function then adds the true height and width. */
 static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };

@@ -57,8 +57,8 @@ int sheaf_container_of(const char *name)
     return format_id_of(name);
 }
 
-/* Returns whether a file name contains a dot followed by `word`, in upper or lower case, with no
- * letter after it. So "tar" is found in "a.TAR.gz", and "tfrecord" in
+/* Returns whether a file name contains a dot and then `word`, in upper or lower case, and no letter
+ * follows the word. So "tar" is found in "a.TAR.gz", and "tfrecord" in
  * "a.tfrecord-00000-of-00010". */
 static bool has_word(const char *name, const char *word)
 {
@@ -148,7 +148,7 @@ int format_check_content(const struct format_ops *format, uint64_t bytes, struct
 
 void format_scan_reset(struct format_scan *scan)
 {
-    /* `key` has room for the longest key. `passed_name` has room for the longest path and a NUL. */
+    /* the limits leave room for the longest key, and for the longest path and a NUL */
     *scan = (struct format_scan){
         .key = BUF_INIT(KEY_LIMIT),
         .passed_name = BUF_INIT(KEY_LIMIT + 1),

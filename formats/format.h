@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The interface of a container (a file format of shards, such as tar). Each row of the table of
- * containers turns bytes into records and samples into bytes, without I/O, threads or clock.
- * formats/FORMATS.md has the byte tables.
+ * The interface of a container (a file format of shards, such as tar). Each container has one
+ * struct format_ops, whose functions find and decode the records in a shard, and encode samples.
+ * They do no I/O, start no threads and read no clock. formats/FORMATS.md has the byte tables.
  *
  * A FRAME is the stored form of one sample: a TFRecord or RecordIO record, or all tar members with
  * one key. A frame consists of parts, such as the members of a tar, without gaps between them.
@@ -31,7 +31,7 @@ enum part_kind {
     /* More bytes are needed to tell the kind of the next part. The next call must begin at the same
      * position and pass at least `need` bytes. */
     PART_MORE,
-    /* The first part of a new frame (a stored record), which has `size` bytes. */
+    /* The first part of a new frame (a stored record). The part has `size` bytes. */
     PART_START,
     PART_NEXT,      /* `size` more bytes of the same frame */
     /* `size` bytes that do not belong to a frame (a stored record), such as a directory or zero
@@ -49,7 +49,7 @@ struct part {
  * zero-initialises it, and format_scan_free() frees it. */
 struct format_scan {
     /* RecordIO: true if the current record continues in the next part. tar: true if the members of
-     * a sample are being read; the field `key` then has its key. */
+     * a sample are being read; `key` is then the key of this sample. */
     bool frame_open;
     /* tar: number of zero blocks since the last member. An archive ends with two of them. */
     unsigned zero_blocks;
@@ -207,9 +207,9 @@ struct format_ops {
                   struct buf *out, struct buf *names, struct encoded *encoded,
                   struct sheaf_error *err);
 
-    /* Returns the position at which encode() will put the content of `field`, relative to the
-     * beginning of the sample's frame (stored record). With this position, a caller can read a file
-     * directly into the output buffer of encode(), which then need not copy the content.
+    /* Returns the position of the content of `field` in the frame (stored record) that encode()
+     * will write, relative to the beginning of the frame. A caller can read a file directly to this
+     * position in the output buffer of encode(). Then encode() need not copy the content.
      *
      * If the data of any field is still NULL, the position is only an estimate. Returns SIZE_MAX if
      * encode() would refuse the sample. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collects, writes and parses the sections of an index. FORMATS.md has the byte table.
+ * Collects, writes and parses the sections of an index. Each section describes one shard.
+ * FORMATS.md has the byte table.
  *
- * A section describes one shard. It consists of a header, frame sizes, CRCs, the sizes of lines in
- * the .lst file, gaps, codec blocks, labels and pieces (see struct index_writer). Last comes the
- * XXH3-64 hash of all these bytes, which finds accidental damage. Every count and sum is checked as
- * well, because somebody may have crafted a section to do harm.
+ * The last part of a section is the XXH3-64 hash of the other parts, which finds accidental damage.
+ * The parser also checks every count and sum, because somebody may have crafted a section to do
+ * harm.
  *
  * The parser first compares the section's counts with its size. It then allocates the memory for
  * the whole result at once, and reads each part of the section once. */
@@ -162,8 +162,8 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
     return SHEAF_OK;
 }
 
-/* Maps a signed number to an unsigned number that takes few bytes as a varint if its magnitude is
- * small: 0, -1, 1, -2 become 0, 1, 2, 3. */
+/* Maps a signed number to an unsigned number: 0, -1, 1, -2 become 0, 1, 2, 3. So a number with a
+ * small magnitude takes few bytes as a varint. */
 static uint64_t zigzag(uint64_t difference)
 {
     return difference << 1 ^ (0 - (difference >> 63));
@@ -760,8 +760,8 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count)
     return bytes;
 }
 
-/* Returns the number of bytes directly before sample i that belong to no sample (the gap before
- * it), or 0 if there is no gap. */
+/* Returns the size of the gap directly before sample i, in bytes, or 0 if there is no gap. A gap is
+ * a range of bytes that belong to no sample. */
 static uint64_t index_gap_before(const struct index_section *s, uint64_t i)
 {
     uint64_t low = 0, high = s->gap_count;

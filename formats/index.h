@@ -173,8 +173,9 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 /* Returns the size in bytes of the frame (stored record) of sample i. */
 uint64_t index_frame_bytes(const struct index_section *section, uint64_t i);
 
-/* Return the number of the codec's block, or of the piece, that contains the offset `raw_offset` of
- * the uncompressed shard. Both functions use binary search. */
+/* The first function returns the number of the codec's block that contains the offset `raw_offset`
+ * of the uncompressed shard. The second function returns the number of the piece that contains it.
+ * Both use binary search. */
 uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset);
 uint64_t index_piece_of(const struct index_section *section, uint64_t raw_offset);
 

@@ -28,9 +28,9 @@ static const struct interop_reader {
     { "energon", INTEROP_ENERGON },
 };
 
-/* Bytes that mark the beginning and the end of each path in DALI's index of a tar, while the index
- * is being made. At the end of the shard, the marks are removed. The paths are removed as well if
- * one of them contains a blank. */
+/* While DALI's index of a tar is being made, these bytes mark the beginning and the end of each
+ * path in it. At the end of the shard, settle_paths() removes the marks. It also removes the paths
+ * if one of them contains a blank, which DALI could not read. */
 #define PATH_BEGINS '\x01'
 #define PATH_ENDS   '\x02'
 

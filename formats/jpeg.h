@@ -18,8 +18,9 @@ struct jpeg_info {
  * has no frame header. */
 bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
 
-/* Finds the first APP1 segment before the image data that begins with the text `begins` (such as
- * "Exif"). Returns the segment's data after this text, or NULL if there is no such segment. */
+/* Among the APP1 segments before the image data, finds the first segment that begins with the text
+ * `begins` (such as "Exif"). Returns the segment's data after this text, or NULL if there is no
+ * such segment. */
 const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size_t begins_size,
                          size_t *rest_size);
 

@@ -365,9 +365,8 @@ static int edit_bucket(struct table_writing *w, const struct key_table_edit *e,
     return code == SHEAF_OK ? end_bucket(w, err) : code;
 }
 
-/* Reads the records of the buckets from `first` up to, but not including, `end`. A record states
- * where its bucket ends. So the record of the bucket before `first` is also read, if there is
- * one. */
+/* Reads the records of the buckets `first` to `end` - 1. Also reads the record of the bucket before
+ * `first`, if there is one, because it states where the bucket `first` begins. */
 static int get_records(const struct key_table_edit *e, uint64_t first, uint64_t end,
                        struct buf *records, struct sheaf_error *err)
 {

@@ -4,10 +4,12 @@
  * the bytes.
  *
  * The file has a header, one entry for each sample, and one record for each bucket. A bucket is a
- * range of entries, and the hash of a key determines the bucket of its entry. The record of a
- * bucket states where the bucket ends. The positions of the records follow from the number of
- * samples. So a lookup takes two reads: the first one gets the records of the bucket and of the
- * bucket before it, and the second one gets the bucket.
+ * range of entries. The hash of a key determines the bucket, and the bucket's record states where
+ * the bucket ends.
+ *
+ * A lookup takes two reads. The first one gets the record of the bucket, and the record of the
+ * bucket before it, whose end is where the bucket begins. The second one gets the bucket. The
+ * positions of the records follow from the number of samples.
  *
  * The table does not contain the keys themselves. An entry holds a part of the key's hash and the
  * number of a sample. Only the sample itself shows whether it really has the key.
@@ -81,9 +83,10 @@ int key_table_find_bucket(const struct key_table *table, uint64_t bucket, const 
                           struct key_bucket *found, struct sheaf_error *err);
 int key_table_check_bucket(const struct key_table *table, const struct key_bucket *bucket,
                            const uint8_t *data, struct sheaf_error *err);
-/* Searches a bucket, from byte *at on, for an entry that may belong to a key with this hash. If
- * there is such an entry, sets *number to the number of its sample, moves *at past the entry, and
- * returns true. Otherwise returns false. The caller must have verified the bucket's checksum. */
+/* Searches the bytes of a bucket, from the offset *at to the end, for an entry that may belong to a
+ * key with this hash. If there is such an entry, sets *number to the number of its sample, sets *at
+ * to the end of the entry, and returns true. Otherwise returns false. The caller must have verified
+ * the bucket's checksum. */
 bool key_table_next(const struct key_table *table, const struct key_bucket *bucket,
                     const uint8_t *data, uint64_t hash, size_t *at, uint64_t *number);
 

@@ -362,7 +362,7 @@ static void *manifest_take_room(struct json_object *o, const json_t *array, size
     return room;
 }
 
-/* Ends the reading of a JSON object. A member that was not taken has an unknown name, so it makes
+/* Ends the reading of a JSON object. Members that were not taken have unknown names, so they make
  * the manifest invalid. */
 static int manifest_end_object(struct json_object *o)
 {

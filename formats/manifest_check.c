@@ -136,9 +136,10 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks element i of the manifest's list of edits. The edits are in the order in which they were
- * made, so the number of earlier appends must not decrease from one edit to the next. The names of
- * replaced shards must have no directory, because a purge, which removes these shards, must not
+/* Checks element i of the manifest's list of edits. Each edit states the number of appends before
+ * it. This number must not decrease, because the edits are in the order in which they were made.
+ *
+ * The names of replaced shards must have no directory. A purge removes these shards, and must not
  * touch other directories. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
 {

@@ -47,9 +47,9 @@ struct manifest_edit {
     char plan[33];              /* hash that identifies the edit */
     uint64_t grown, samples;
     /* The first packing made part 0 of the data set, and each append another part. This array has
-     * `grown` + 1 numbers: for each part, the number of samples that it had when its table of keys
-     * was first made. The number of buckets in the table is computed from this number (see
-     * key_table_make). */
+     * one number for each of the `grown` + 1 parts: the number of samples that the part had when
+     * its table of keys was first made. The table's number of buckets is computed from this number
+     * (see key_table_make). */
     uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */
     char **shards;

@@ -42,15 +42,16 @@ bool manifest_edited_from(const struct manifest *m, const char *fingerprint, siz
  * of samples that a part had when its table of keys was first made. `samples` is the number of
  * samples that the part has now. */
 uint64_t manifest_edit_keyed(const struct manifest *m, size_t part, uint64_t samples);
-/* The first packing made part 0 of the data set, and each append another part. Returns the
- * fingerprint that the table of keys of a part must contain. It is the fingerprint that the data
- * set had when this table was written: after the packing or append that made the part, or after a
- * later edit. */
+/* The first packing made part 0 of the data set, and each append another part. Each part has a
+ * table of keys, which contains the fingerprint that the data set had when the table was written.
+ * Returns this fingerprint for a part. The table was written by the packing or append that made the
+ * part, or by a later edit. */
 const char *manifest_edit_fingerprint(const struct manifest *m, size_t part);
 
-/* Makes the name that an edited shard gets, such as "shard-000003.e2.tar.gz" after the second edit.
- * The new name sorts (in byte order) where the old one did. `stem` is the length of the name
- * without the suffixes of container and codec. Returns SHEAF_ERR_LIMIT if the name is too long. */
+/* Makes the name of an edited shard, such as "shard-000003.e2.tar.gz" after the second edit. If
+ * shards are sorted by name (in byte order), the new name has the place of the old name. `stem` is
+ * the length of the name without the suffixes of container and codec. Returns SHEAF_ERR_LIMIT if
+ * the name is too long. */
 int manifest_edit_name(const char *name, size_t stem, size_t edit, char *text, size_t size,
                        struct sheaf_error *err);
 

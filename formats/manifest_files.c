@@ -26,9 +26,9 @@ static int manifest_files_put(void *context, const char *name, const void *data,
 }
 
 /* Passes the names of one shard's files to `each`: the shard, its .lst file and its index files for
- * other programs. Our packer writes a .lst file for every RecordIO shard. If the shard has no
- * samples, its .lst file is empty and names_bytes is 0. A shard of other software has a .lst file
- * only if names_bytes is not 0. */
+ * other programs. A shard of our packer has a .lst file if it is a RecordIO shard, even if it has
+ * no samples. A shard of other software has a .lst file only if names_bytes, the size of this file
+ * in the manifest, is not 0. */
 static int each_of_shard(const struct files *f, const struct manifest *m, size_t i,
                          struct interop_writer *interop, struct sheaf_error *err)
 {

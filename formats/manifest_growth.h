@@ -39,8 +39,7 @@ size_t manifest_part_first(const struct manifest *m, size_t part);
  * The file of part 1 is then "dataset-1.index". After the second edit, the files are
  * "dataset.e2.index" and "dataset-1.e2.index". */
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
-/* Returns whether there are a part and an edit for which manifest_part_name() makes `text` from
- * `name`. */
+/* Returns whether manifest_part_name() makes `text` from `name` for at least one part and edit. */
 bool manifest_part_is(const char *text, const char *name);
 
 /* Looks at the appends that were made after the last edit of the data set, or at all appends if the

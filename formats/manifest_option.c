@@ -112,9 +112,9 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
 }
 
 /* Sets *value to the count `name`: how many images were changed because the option `option` was
- * set. Sets *value to IMAGES_UNKNOWN if `option` was set but the count is missing or null. Older
- * releases did not store the count. The count is null in a data set that has only some samples of
- * another one. */
+ * set. Sets *value to IMAGES_UNKNOWN if `option` was set but the count is missing or null. The
+ * count is missing in manifests of older releases. It is null if the data set was made of only some
+ * samples of another data set. */
 static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
                          struct sheaf_error *err)
 {

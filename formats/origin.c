@@ -4,8 +4,8 @@
  * conversion (see origin.h).
  *
  * The hash also covers two settings that no manifest states: whether the reader of the source
- * skipped bad samples, and whether the packer skipped bad samples. So when a hash is compared with
- * a manifest, all four combinations are tried. */
+ * skipped bad samples, and whether the packer did. So when a hash is compared with a manifest, all
+ * four combinations of these settings are tried. */
 #include "formats/origin.h"
 
 #include <inttypes.h>
@@ -39,8 +39,8 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
 
 /* Returns whether a data set is a conversion of the data set with the fingerprint `fingerprint`.
  * `plan` is the hash in its manifest. The hash depends on whether the reader skipped bad samples,
- * and on whether the packer did. The manifest states neither, so all four combinations are
- * tried. */
+ * and on whether the packer did. The manifest states neither, so the four possible hashes are
+ * compared. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
     for (int way = 0; way < 4; way++) {

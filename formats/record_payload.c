@@ -2,10 +2,10 @@
  *
  * Encodes and decodes the payload of a RecordIO record; see record_payload.h.
  *
- * A record has room for one file. If a sample does not have exactly one field, its fields are
- * concatenated, the image first. A TRAILER follows them, which image decoders ignore. A single
- * field also gets a trailer if its content ends like a trailer, so that a reader never mistakes
- * content for a trailer.
+ * A record has room for one file. If a sample has several fields or none, the fields are
+ * concatenated, the image first, and a TRAILER follows them. Image decoders ignore the trailer. A
+ * single field also gets a trailer if its content ends like a trailer, so that a reader never
+ * mistakes content for a trailer.
  *
  * A trailer consists of a table, the table's CRC-32C (u32), the table's size (u32) and the 8 bytes
  * "sheafrec". The table begins with the number of fields (u32). For each field it then has the size

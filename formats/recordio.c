@@ -5,10 +5,10 @@
  * - a u32 with the flag `cflag` (upper 3 bits) and the length of the data (lower 29 bits);
  * - the data, and zeros up to a multiple of 4 bytes.
  *
- * Most records have one part (cflag 0). But the data must not contain the magic number at a
- * multiple of 4 bytes. If it does, the writer removes the magic number and splits the record there
- * into a first part (cflag 1), middle parts (2) and a last part (3). The reader inserts the magic
- * number again between the parts.
+ * Most records have one part (cflag 0). But the data of a part must not contain the magic number at
+ * a multiple of 4 bytes. If the content of a record does, the writer removes the magic number there
+ * and splits the record at this place. The record then has a first part (cflag 1), perhaps middle
+ * parts (2), and a last part (3). The reader inserts the magic number again between the parts.
  *
  * The record has no checksum; the index has a CRC of each record. record_payload.h describes the
  * data. */
@@ -115,8 +115,8 @@ static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, siz
 /* Splits a payload that contains the magic number into the parts of a record. Each split removes
  * the magic number (4 bytes) and adds a header (8 bytes).
  *
- * `out` has room for the first header at offset `start`, and then the payload. `first` is the
- * position in the payload at which the magic number first occurs. */
+ * `out` has room for the first header at offset `start`. The payload follows this room. `first` is
+ * the position in the payload at which the magic number first occurs. */
 static int recordio_split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
 {
     struct buf copy = BUF_INIT(SIZE_MAX / 4);

@@ -284,9 +284,8 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
 }
 
 /* Writes a number with eight digits. The number is split into two groups of four digits, then into
- * groups of two digits, and then into single digits. All groups lie next to each other in one
- * 64-bit word, the first group in the lowest bits. So one multiplication divides all groups at the
- * same time. */
+ * four groups of two digits, and then into single digits. All groups are in one 64-bit word, the
+ * first group in the lowest bits. So a single multiplication splits all groups at once. */
 static void put_eight_digits(char *out, uint32_t number)
 {
     uint64_t digits = number / 10000 | (uint64_t)(number % 10000) << 32, high;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the stems of all shards of a data set different. (A stem is the text with which the made-up
- * keys of a shard begin; see stems.h.) If several shards have the same stem, each of these stems is
+ * Makes the stems of all shards of a data set different. A stem is the text with which the made-up
+ * keys of a shard begin; see stems.h. If several shards have the same stem, each of these stems is
  * extended: first to the shard's whole base name, and then by one directory at a time. */
 #include "formats/stems.h"
 

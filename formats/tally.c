@@ -131,8 +131,8 @@ static bool is_utf8(const char *text)
     return left == 0;
 }
 
-/* Copies a sample's key. Sets *copy to NULL ("unknown") if the key could not be stored in a
- * manifest. */
+/* Copies a sample's key. Sets *copy to NULL ("unknown") if the key is NULL, or if it is not UTF-8
+ * and so cannot be stored in a manifest. */
 static int copy_key(char **copy, const char *key, struct sheaf_error *err)
 {
     *copy = key != NULL && is_utf8(key) ? strdup(key) : NULL;
@@ -391,8 +391,8 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
     if (a->is_unknown || b->is_unknown)
         return NULL;
     if (limits && b->has_too_many && !a->has_too_many)
-        /* An edit has deleted samples. The remaining samples, which `a` counts, may have fewer
-         * names than the samples that `b` counted before the edit. So this is not a difference. */
+        /* This is not a difference. `b` was counted before an edit deleted samples. The remaining
+         * samples, which `a` counts, may have fewer field names. */
         return NULL;
     if (a->has_too_many != b->has_too_many || a->count != b->count)
         return "names";

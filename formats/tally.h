@@ -58,7 +58,7 @@ int tally_add(struct tally *tally, const struct sheaf_sample *sample, struct she
 int tally_merge(struct tally *tally, const struct tally *behind, struct sheaf_error *err);
 /* Subtracts the counts of samples that were removed from the data set. `removed` is the tally of
  * these samples. The new smallest and largest sizes of a field are not known, so `least` and `most`
- * stay as they are. Afterwards they are only limits: no remaining size lies outside them. */
+ * do not change. From then on, they are only limits for the sizes: no size lies outside them. */
 void tally_subtract(struct tally *tally, const struct tally *removed);
 /* Makes `lacking` unknown where it is this key. */
 void tally_forget_key(struct tally *tally, const char *key);

@@ -52,10 +52,9 @@ static inline uint64_t tar_padded(uint64_t bytes)
  * *need to 0 and fills *member. If more bytes are needed, returns SHEAF_OK and sets *need to the
  * number of bytes with which the caller must call again.
  *
- * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT. In this case only member->kind is valid.
- * It is TAR_GLOBAL if the damage also affects all later members. The function may leave it
- * unchanged if they are not affected. So the caller must set member->kind to another value before
- * the call. */
+ * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT. If the damage also affects all later
+ * members, member->kind is then TAR_GLOBAL. Otherwise member->kind may be unchanged, so the caller
+ * must set it to another value before the call. The rest of *member is not valid. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

@@ -3,9 +3,10 @@
  * Reads tar headers. Extension headers belong to the member that follows. All of them are parsed
  * together with the member, as one header of many blocks, so no state is kept between members.
  *
- * A global pax header could change all later members, but programs disagree about it. GNU tar and
- * Python apply a path or a size in it to the later members, and libarchive does not. So if a global
- * header has a path or a size, everything after it counts as damaged. */
+ * A global pax header could change all later members, but programs disagree about its effect. GNU
+ * tar and Python apply a path or a size in this header to the later members, and libarchive does
+ * not. So if a global header has a path or a size, everything after the header counts as
+ * damaged. */
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -245,8 +246,8 @@ static int tar_parse_extend(const struct tar_header *h, const char *data, size_t
 }
 
 /* Returns whether the member's name ends in "/" or in a component ".", so that it names a
- * directory. Before ustar, a directory was stored as a file whose name ends in a slash. Other code
- * relies on the last component of a file's name never being empty or ".". */
+ * directory. Before ustar, a directory was stored as a file with such a name. After this check, the
+ * last component of a file's name is never empty or ".", and other code relies on this. */
 static bool names_directory(const struct tar_member *m)
 {
     const char *name = m->name;

@@ -185,8 +185,8 @@ static int view_take_label(const json_t *value, const char *name, struct view_la
     return SHEAF_OK;
 }
 
-/* Reads the two conditions on labels of a view's source. "labels" has one range, such as [0, 9].
- * "label" has a list, whose elements are labels or ranges, such as [3, [10, 19]]. */
+/* Reads the two conditions on labels that a source of a view may have. "labels" has one range, such
+ * as [0, 9]. "label" has a list, whose elements are labels or ranges, such as [3, [10, 19]]. */
 static int view_take_labels(const json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     const json_t *pair = json_object_get(where, "labels"), *list = json_object_get(where, "label");

@@ -86,8 +86,8 @@ struct view {
     struct view_source *sources;
     size_t source_count;
     bool has_weights;                       /* every source has one */
-    /* true if two classes of different sources count as one class when they have the same number;
-     * false if they count as one class when they have the same name */
+    /* Says when two classes of different sources count as one class. If true, they must have the
+     * same number. If false, they must have the same name. */
     bool by_number;
     struct view_class *classes;             /* the mapping, by names or by numbers, sorted */
     size_t class_count;
@@ -127,8 +127,8 @@ int view_where_text(struct view_where *where, const char *keys, const char *not_
 
 /* Makes the canonical text of a view, with a newline at its end. Two views are the same if their
  * texts are equal. If `sources` is not NULL, its texts (fingerprints of data sets) replace the
- * names of the sources. `stages` is the number of the view's stages (changes of its weights) that
- * the text includes, from the first stage on. The caller frees the text. */
+ * names of the sources. The text includes only the first `stages` stages of the view (changes of
+ * its weights). The caller frees the text. */
 int view_text(const struct view *view, const char *const *sources, size_t stages, char **text,
               struct sheaf_error *err);
 

@@ -5,9 +5,8 @@
  * zero block.
  *
  * Some members belong to no sample: directories, links, names without a key or suffix, global
- * headers. If such a member follows a member of a sample, it counts as part of this sample's frame,
- * so that frames have no holes and the index covers all their bytes. Before the first frame, and
- * after a zero block, such members are skipped. */
+ * headers. Before the first frame, and after a zero block, such members are skipped. At other
+ * places they count as part of the frame before them, so that the frames cover all bytes. */
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -111,16 +110,14 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
 }
 
 /* Decides which member of the tar will hold the labels of a sample. Sets *suffix to the suffix of
- * an additional member for the labels, which write_members() must write. Sets *suffix to NULL if no
- * additional member is needed.
+ * an additional member for the labels. Sets *suffix to NULL if no such member is needed, for
+ * example because the sample has no labels.
  *
  * - If the sample has no field `cls`, the additional member is `cls`.
  * - If the sample's field `cls` consists of numbers, no additional member is needed. Returns an
  *   error if the numbers differ from the labels. If the field has not been read yet, its content is
  *   assumed to be the labels.
- * - If the field `cls` has other content, the additional member is LABEL_SUFFIX.
- *
- * A sample without labels needs no additional member. */
+ * - If the field `cls` has other content, the additional member is LABEL_SUFFIX. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {

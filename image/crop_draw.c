@@ -31,8 +31,8 @@ static double power(double x)
     return sum;
 }
 
-/* Computes the natural logarithm of x by Halley's iteration in eight steps. After four steps, the
- * result is already exact to the last digit. */
+/* Computes the natural logarithm of x by eight steps of Halley's iteration, as PIXELS.md requires.
+ * (Four steps would already be exact to the last digit.) */
 double crop_log(double x)
 {
     double whole = 0, y = 0;
@@ -68,8 +68,8 @@ static uint32_t place(double at, uint32_t rest)
     return MIN((uint32_t)(at * ((double)rest + 1)), rest);
 }
 
-/* Returns a crop in the middle of the picture, for use when no random crop fits. It is as large as
- * possible with a ratio of width to height in the range of `range`. */
+/* Returns a crop in the middle of the picture, for use when no random crop fits. Its ratio of width
+ * to height is in range->ratio, and the crop is as large as this ratio allows. */
 static struct crop fall_back(const struct crop_range *range, uint32_t width, uint32_t height)
 {
     const double ratio = (double)width / height;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws random crops by the rules of version "pixels1" in PIXELS.md. A test compares them with
- * vectors from an independent implementation.
+ * Draws random crops by the rules of version "pixels1" in PIXELS.md. A test compares the crops with
+ * the crops of an independent implementation.
  *
  * A crop depends only on the options, the seed, the number of the crop and the size of the picture.
  * So it is the same on every machine. */

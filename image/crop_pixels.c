@@ -2,10 +2,9 @@
  *
  * Makes the crops of one picture; see crop_pixels.h.
  *
- * Usually only a part of a JPEG is decoded: the rows and columns that the crops need, and three
- * more columns, one on the left and two on the right. The additional columns are decoded because
- * the colours of a pixel depend on its neighbours. The crops have the same bytes as if the whole
- * picture had been decoded.
+ * Usually only a part of a JPEG is decoded: the rows and columns that the crops need, and a few
+ * columns more. The additional columns are decoded because the colours of a pixel depend on its
+ * neighbours. The crops have the same bytes as if the whole picture had been decoded.
  *
  * Two kinds of JPEG are decoded completely:
  * - A JPEG without an end marker in the last bytes of the file. It may be truncated, and this must

@@ -2,8 +2,8 @@
  *
  * Reads the orientation of a picture from its EXIF data. EXIF data is a TIFF: a header and a
  * directory with entries of 12 bytes, one of which is the orientation (tag 0x112). The standard
- * says that its type is SHORT, but some programs write a LONG or another type of number.
- * exif_place.c finds the EXIF data and the XMP text in an image file. */
+ * requires the type SHORT for the orientation, but some programs write a LONG or another type of
+ * number. exif_place.c finds the EXIF data and the XMP text in an image file. */
 #include "image/exif.h"
 
 #include <stdbool.h>
@@ -46,8 +46,9 @@ static double real(uint64_t bits, size_t bytes)
     return bytes == sizeof(single) ? single : value;
 }
 
-/* Returns the number of type `type` that is stored at offset `at`, or 1 if the type is not a
- * number. The caller must have checked that the number lies within the data. */
+/* Returns the number of type `type` that is stored at offset `at`. Returns 1, the orientation of an
+ * upright picture, if the type is not a number. The caller must have checked that the number lies
+ * within the data. */
 static double value_at(const struct tiff *t, unsigned type, size_t at)
 {
     const uint64_t bits = number(t, at, type_bytes[type]);

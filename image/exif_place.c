@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the EXIF data and the XMP text in an image file. In a JPEG they are in APP1 segments. In a
- * PNG they are in the chunk eXIf and in text chunks. Older releases of ImageMagick write EXIF data
- * to a text chunk, as hexadecimal digits. In a WebP they are in chunks whose presence the header
- * states. */
+ * Finds the EXIF data and the XMP text in an image file:
+ * - In a JPEG, they are in APP1 segments.
+ * - In a PNG, they are in the chunk eXIf and in text chunks. Older releases of ImageMagick write
+ *   EXIF data to a text chunk, as hexadecimal digits.
+ * - In a WebP, they are in chunks of their own. The header states which of these chunks exist. */
 #include "image/exif_place.h"
 
 #include <stdbool.h>

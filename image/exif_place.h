@@ -14,9 +14,9 @@
 #define EXIF_TEXT_BYTES ((size_t)32 << 10)
 
 struct exif_place {
-    /* EXIF data and XMP text of the file; NULL if the file has none. They point into the file's
-     * bytes. If they had to be decompressed or decoded, they point into the buffers exif_text and
-     * xmp_text. */
+    /* EXIF data and XMP text of the file. A pointer is NULL if the file does not have this content.
+     * The content lies in the bytes of the file. If it had to be decompressed or decoded, it lies
+     * in the buffer exif_text or xmp_text. */
     const uint8_t *exif, *xmp;
     size_t exif_size, xmp_size;
     uint8_t exif_text[EXIF_TEXT_BYTES], xmp_text[EXIF_TEXT_BYTES];

@@ -85,8 +85,8 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
 }
 
 static const struct kind_row {
-    /* `name` is the name of the kind in messages. Its files have names that end with one of
-     * `suffixes`. */
+    /* `name` is the name of the kind in messages. The names of its files end with one of the
+     * suffixes. */
     const char *name, *suffixes[2];
     size_t at, begins_size;
     const char *begins;
@@ -155,9 +155,9 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
         swap(width, height);
 }
 
-/* Returns the new length of one side of a picture that is shrunk in proportion: other * size /
- * side. `other` is the old length of this side. The other side has `side` pixels, and is shrunk to
- * `size` pixels. The result is rounded down as in torchvision and im2rec, and is at least 1. */
+/* A picture is shrunk in proportion, so that one side changes from `side` to `size` pixels. Returns
+ * the new length of the other side, whose old length is `other`. The result is rounded down as in
+ * torchvision and im2rec, and is at least 1. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);
@@ -217,10 +217,10 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* Resizes a decoded picture to its final size. If a JPEG was decoded at the scale 1 / divisor, the
- * last decoded pixel of a row may stand for fewer than `divisor` pixels of the file. So the
- * resampler needs the width in the file. This is the decoded width times the divisor, but at most
- * the width in the header. The height is computed in the same way. */
+/* Resizes a decoded picture to its final size. A JPEG may have been decoded at the scale 1 /
+ * divisor. The last decoded pixel of a row then stands for fewer than `divisor` pixels of the file,
+ * if the width in the file is not a multiple of the divisor. So the resampler gets the width in the
+ * file, and in the same way the height. */
 static int image_shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                         struct sheaf_error *err)
 {

@@ -12,8 +12,8 @@
 #include <jpeglib.h>
 
 struct jpeg_failure {
-    /* This member must be the first. libjpeg passes its address to the functions for errors, and
-     * they use it as the address of the whole struct. */
+    /* This member must be the first. libjpeg passes its address to the functions for errors, which
+     * use this address as the address of the whole struct. */
     struct jpeg_error_mgr errors;
     jmp_buf failed;
     char message[JMSG_LENGTH_MAX];      /* the error, or the first warning */

@@ -12,7 +12,7 @@
 #include "base/error.h"
 
 /* For a picture of width x height pixels, the resampler needs at most RESAMPLE_BYTES * (width +
- * height) bytes, for weights and buffers for rows. */
+ * height) bytes of memory. It stores weights and some rows there. */
 #define RESAMPLE_BYTES 256u
 
 /* Returns the number of bytes to map for a picture of this size. It includes one extra byte after

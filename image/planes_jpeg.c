@@ -74,8 +74,10 @@ static bool down_is_mirrored(unsigned orientation)
  * this side of the final picture, in pixels.
  *
  * A value of a colour plane stands for two pixels of the picture. If `out` is odd, the last value
- * stands for a single pixel: if `out` is 5, the values stand for 2 + 2 + 1 pixels. If the picture
- * will be mirrored after resizing, the first value must stand for a single pixel: 1 + 2 + 2. For
+ * stands for a single pixel. For example, if `out` is 5, the three values stand for 2 + 2 + 1
+ * pixels.
+ *
+ * If the picture will be mirrored after resizing, the values must stand for 1 + 2 + 2 pixels. For
  * this purpose, the field `shift` of the result moves all values by half a value. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resizes a picture: first its rows to the final width and then its columns to the final height, or
- * first the columns if the caller says so. Each value of the result is a sum of bytes multiplied by
- * weights. The weights have 22 binary digits after the point, as in Pillow, so the result has the
- * same bytes as Pillow's on every machine.
+ * Resizes a picture. First its rows are resized to the final width, and then its columns to the
+ * final height. If the caller says so, columns are resized first.
+ *
+ * Each value of the result is a sum of bytes multiplied by weights. The weights have 22 binary
+ * digits after the point, as in Pillow. So the result has the same bytes as Pillow's on every
+ * machine.
  *
  * If rows are resized first, the rows of a plane pass through these buffers:
  * - `staged`: rows from the decoder.
  * - `tile`: 16 rows of `staged`, rearranged for vector instructions.
  * - `columns`: the 16 rows with the final width, stored column by column.
- * - `kept`: the same values, stored row by row. The rows of the result are computed from these
- *   rows.
+ * - `kept`: the same values, stored row by row. From them, the rows of the result are computed.
  *
  * Rows of RGB pixels take a shorter way: two rows at a time go directly from `staged` to three
  * planes in `kept`. All buffers fit into the processor's cache. */

@@ -48,11 +48,12 @@ struct resampler {
     /* distances in bytes within the result: from one row to the next, and from one plane to the
      * next */
     size_t to_stride, to_plane;
-    /* Number of finished rows of the result. If down_first is set (vertical resampling comes
-     * first), it includes rows that are resampled vertically but not yet horizontally. */
+    /* Number of finished rows of the result. If down_first is set, columns are resized before rows.
+     * A row then counts as finished when it has its final height, although its width may not be
+     * final yet. */
     uint32_t made;
-    /* number of rows in `between`: they already have their final height, but still wait to be
-     * resized to their final width */
+    /* number of rows in `between`, which have their final height but still wait to be resized to
+     * their final width */
     uint32_t waiting;
     uint8_t *between;
 };
@@ -81,8 +82,8 @@ struct resample_place {
     size_t stride, plane;
     unsigned planes;
 };
-/* Returns the value that resample_axis_open needs as its argument `step` for the weights of rows
- * (see resample_axis.h). The caller must use it for weights that it passes to resampler_open_on. */
+/* Returns the argument `step` with which the caller must call resample_axis_open() for the weights
+ * of rows, if it passes these weights to resampler_open_on(). */
 uint32_t resampler_step(unsigned planes);
 /* Opens a resampler like resampler_open, but with weights that the caller has computed. The weights
  * must stay valid while the resampler is in use. If `place` has three planes, the caller must add

@@ -25,9 +25,9 @@ struct resample_side {
 };
 
 /* Computes the weights for one side. Each output pixel is a weighted sum of consecutive input
- * pixels, and the first of them must have a number that is a multiple of `step`. `step` must be 2
- * if rows are rearranged into tiles (see resample_kernel.h), because a tile stores pixels in pairs.
- * Otherwise it is 1. */
+ * pixels. The number of the first of these input pixels is always a multiple of `step`. `step` must
+ * be 2 if rows are rearranged into tiles (see resample_kernel.h), because a tile stores pixels in
+ * pairs. Otherwise it is 1. */
 int resample_axis_open(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
                        struct sheaf_error *err);
 /* Returns the memory that an axis needs. */

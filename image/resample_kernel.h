@@ -30,9 +30,9 @@ struct resample_pair {
 /* The weights for one side of the result. Output pixel i is the weighted sum of 2 * pairs[i] input
  * pixels, beginning with input pixel first[i].
  *
- * The inner loops read more elements than they need, so the arrays are longer. They have room for a
- * multiple of RESAMPLE_COLUMNS pixels, and pairs[i] is 0 for the added pixels. After the last pair
- * of weights of a pixel, there is at least one pair of zeros. */
+ * The inner loops read more elements than they need, so the arrays are longer. They have elements
+ * for a multiple of RESAMPLE_COLUMNS output pixels, and pairs[i] is 0 for the additional ones.
+ * After the last pair of weights of a pixel, there is at least one pair of zeros. */
 struct resample_axis {
     /* `size` is the number of pixels of the result. Each of these pixels has `most` elements of
      * `weights`, but output pixel i uses only the first pairs[i] of its elements. */

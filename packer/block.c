@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Manages the buffers of a block and encodes samples into them. A block is a job of the packer:
- * about 4 MiB of consecutive samples of one shard. */
+ * Fills the buffers of a block with encoded samples. A block has about 4 MiB of consecutive samples
+ * of one shard, which the packer encodes as one job. */
 #include "packer/block.h"
 
 #include <stdlib.h>

@@ -57,9 +57,9 @@ static inline bool setup_converts(const struct block_setup *setup)
     return setup->fix_images || setup->images.size != 0;
 }
 
-/* Returns the number of bytes for decoded images. If the run decodes images, this is half of
- * `memory_bytes`, the run's memory, and otherwise 0. Blocks get the rest. Half of the default
- * memory is enough for images of 80 megapixels. */
+/* Returns the number of bytes of the run's memory that are reserved for decoded images. If the run
+ * decodes images, this is half of `memory_bytes`, the run's memory. Otherwise it is 0. Blocks get
+ * the rest. Half of the default memory is enough for images of 80 megapixels. */
 static inline uint64_t setup_image_bytes(const struct block_setup *setup, uint64_t memory_bytes)
 {
     return setup_converts(setup) || setup->decodes ? memory_bytes / 2 : 0;
@@ -153,8 +153,8 @@ void block_release(struct block *block);
 
 /* The bytes that each buffer of a block needs. The size of the encoded samples is known only after
  * encoding, so there are two estimates. The estimate BLOCK_WORST is always enough. The estimate
- * BLOCK_USUAL is enough unless the data contains RecordIO's magic number many times. (RecordIO
- * splits a record at each magic number, and each piece needs a header.) */
+ * BLOCK_USUAL is enough unless the data contains RecordIO's magic number many times. RecordIO
+ * splits a record at each occurrence of this number, and each piece needs a header. */
 struct block_need {
     uint64_t raw, names, stored, scratch, samples, converted;   /* bytes of these buffers */
 };

@@ -51,8 +51,8 @@ static void why_convert(const struct block_setup *setup, const struct image_look
 }
 
 /* Returns whether a JPEG must be made smaller, because it is larger than the option for resizing
- * allows. Returns false for a CMYK JPEG, because only the option fix_images converts CMYK. Without
- * this option, the check of JPEGs refuses the image. */
+ * allows. Returns false for a CMYK JPEG. Such an image is converted by the option fix_images, or
+ * refused by the check of JPEGs. */
 static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;

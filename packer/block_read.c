@@ -399,8 +399,8 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
 }
 
 /* Called after a sample could not be encoded. If the reason was that a buffer of the block was too
- * small, marks the block to be encoded again with more memory. Otherwise the container cannot store
- * such a sample at all. */
+ * small, marks the block to be encoded again with more memory. Otherwise does nothing, because the
+ * container cannot store such a sample at all. */
 static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code)
 {
     uint64_t bytes = 0;

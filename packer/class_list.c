@@ -163,8 +163,8 @@ static int take_lines(struct class_list *list, const char *text, size_t size,
     return code;
 }
 
-/* Returns whether a file with classes is a JSON document. A class in a line may begin with a
- * bracket, too, such as "[UNK]". */
+/* Returns whether a file with classes is a JSON document. A bracket alone does not show this,
+ * because a file with one class per line may begin with a class such as "[UNK]". */
 static bool is_json(const char *text, size_t size)
 {
     size_t i = 1;
@@ -288,8 +288,8 @@ static int compare_own(const void *a, const void *b)
     return strcmp(((const struct own_class *)a)->name, ((const struct own_class *)b)->name);
 }
 
-/* Returns an array of the plan's classes, sorted by name, which the caller frees. Returns NULL if
- * memory is exhausted. */
+/* Returns an array of the plan's classes, sorted by name. The caller frees the array. Returns NULL
+ * if memory is exhausted. */
 static struct own_class *sort_own(const struct plan *plan, int label_base)
 {
     struct own_class *own = calloc(plan->class_count, sizeof(*own));
@@ -301,8 +301,8 @@ static struct own_class *sort_own(const struct plan *plan, int label_base)
     return own;
 }
 
-/* Compares the plan with the data set at `directory`. Reports the first class that has different
- * numbers in the two. Returns whether there is such a class. */
+/* Compares the plan with the data set at `directory`. Reports the first class that has one number
+ * in the plan and another number in the data set. Returns whether there is such a class. */
 static bool tell_sibling(const char *directory, const struct own_class *own, size_t count,
                          const struct problems *problems)
 {

@@ -14,9 +14,9 @@ struct class_list {             /* zero-initialised */
     struct plan_classes classes;    /* in the form that a plan takes */
 };
 
-/* If options->classes is set, reads the list of classes from this file or data set. A data set also
- * determines options->label_base (the number of the first class). Returns SHEAF_ERR_ARGUMENT if the
- * caller has set another label_base. */
+/* If options->classes names a file or a data set, reads the list of classes from it. A data set
+ * also determines options->label_base (the number of the first class). Returns SHEAF_ERR_ARGUMENT
+ * if the caller has set another label_base. */
 int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
                     struct sheaf_error *err);
 void class_list_free(struct class_list *list);

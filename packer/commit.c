@@ -3,11 +3,11 @@
  * Implements sheaf_commit, which publishes the shards of a stored plan as one data set, after
  * several processes have packed the parts of the plan.
  *
- * Nothing is published before every shard was found complete. A journal entry has the stored facts
- * about a finished shard. A shard is complete if its entry is valid and belongs to this plan, and
- * if the shard and its index files have the sizes and stamps in the entry. (A stamp is a time and
- * inode, or an ETag.) If only the stamps differ, for example after copying, the files are read and
- * their hashes compared. */
+ * All shards are checked before anything is published. Each finished shard has a journal entry, in
+ * which facts about the shard are stored. The entry must be valid and belong to this plan. The
+ * shard and its index files must have the sizes and stamps in the entry. A stamp is a time and
+ * inode, or an ETag. If only the stamps differ, for example because the files were copied, the
+ * files are read and their hashes compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +81,8 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
                    (unsigned long long)shard->payload_bytes);
 }
 
-/* Checks shard number `i` with its journal entry (the stored facts about a finished shard), and
- * counts it. `code` is the result of entries_next(), which read this entry. */
+/* Checks shard number `i` against its journal entry (the stored facts about a finished shard), and
+ * counts the shard. `code` is the result of entries_next(), which read this entry. */
 static int commit_check_shard(struct commit_run *c, size_t i, int code,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -349,9 +349,10 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
 
 /* Checks and publishes the data set, unless it is published already.
  *
- * Several commits of the same plan may run at the same time. A commit that publishes the data set
- * also removes temporary files, which this commit may then miss. So before this commit reports an
- * error, it checks whether the data set is published. */
+ * Several commits of the same plan may run at the same time. When one of them publishes the data
+ * set, it removes temporary files. Another commit may then fail because these files are missing. So
+ * after a failure, this commit first checks whether the data set is published. If it is, the
+ * failure does not matter. */
 static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

@@ -118,9 +118,9 @@ struct commit {
     uint32_t split;
     struct journal_entry entry;
     /* The lines about this shard in each of the engine's two lists (skipped files, converted
-     * files). The first line is at the index own[i].first + engine.adopted[i] of list i.
-     * engine.adopted[i] changes if lines about an earlier shard are replaced by more or fewer
-     * lines, because the lines of this shard then move. */
+     * files). In list i, the first of these lines has the index own[i].first + engine.adopted[i].
+     * engine.adopted[i] is added because the lines move when lines about an earlier shard are
+     * replaced by more or fewer lines. */
     struct engine_lines own[ENGINE_LISTS];
     /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;
@@ -337,11 +337,12 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 static int engine_consume(struct engine *e, struct sheaf_error *err);
 
 /* Takes from the budget the memory that a block needs. `slot` is the block's entry in the engine's
- * ring, and must be idle. Samples that are already in the block are kept.
+ * ring. The block must not be submitted to the workers yet. Samples that are already in the block
+ * are kept.
  *
- * If the budget has too little left, first frees the buffers of other idle slots. If this is not
- * enough, waits for blocks that are being encoded, and writes them, so that their memory can be
- * used. */
+ * If the budget has too little left, first frees the buffers of blocks that are not in use. If this
+ * is not enough, waits for blocks that are being encoded, and writes them, so that their memory can
+ * be used. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {
@@ -418,9 +419,9 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Gives a cancelled block to the workers again. (It was cancelled because another block needed its
- * memory.) First takes memory for it from the budget. If the budget has too little left, frees the
- * buffers of idle slots. Returns SHEAF_ERR_LIMIT if this is not enough. */
+/* Gives a block to the workers again, after it was cancelled because another block needed its
+ * memory. First takes memory for the block from the budget. If the budget has too little left,
+ * frees the buffers of idle slots. Returns SHEAF_ERR_LIMIT if this is not enough. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);

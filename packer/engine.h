@@ -58,10 +58,10 @@ struct engine {
     /* Finished shards that are being committed: each is given its final name, and its journal entry
      * is written. */
     struct inflight commits;
-    /* A commit gives a shard its final name. commits_now is the number of commits that may at
-     * present run at the same time. For a remote store it is 1 until the first commit has
-     * succeeded. So a store that refuses everything is asked only once. After the first commit, it
-     * is commits_most. */
+    /* A commit gives a finished shard its final name. commits_now is the number of commits that may
+     * run at the same time now. For a remote store, commits_now is 1 until the first commit has
+     * succeeded, so that a store that refuses everything is asked only once. Afterwards, and for a
+     * local disk, commits_now equals commits_most. */
     size_t commits_now, commits_most;
     /* nonzero if a commit has failed, so that no other commit begins */
     int commit_failed;
@@ -73,10 +73,10 @@ struct engine {
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
     size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
-    /* If another process finishes a shard first, the lines of that process about the shard replace
-     * our lines in both lists. adopted[i] is the number of lines by which list i has grown in this
-     * way. If the list has become shorter, this number is negative, and adopted[i] has it modulo
-     * 2^64. */
+    /* If another process finishes a shard first, our lines about the shard are replaced by the
+     * lines of that process. adopted[i] is the number of lines by which list i has grown through
+     * all such replacements. If the list has become shorter, this number is negative, and is stored
+     * modulo 2^64. */
     size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
     struct sheaf_progress progress;
@@ -109,7 +109,7 @@ int engine_charge(struct engine *engine, struct slot *slot, struct block_need *n
 void engine_submit(struct engine *engine, struct slot *slot);
 
 /* Stops the workers after a failure: waits for the blocks that are being filled, and starts no
- * others. */
+ * other blocks. */
 void engine_stop(struct engine *engine);
 
 /* Writes all blocks that were submitted, and waits until every finished shard has its final name

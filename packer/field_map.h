@@ -30,8 +30,8 @@ void field_map_meet(struct field_map *map, const char *name);
  * already has a label. */
 int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
                     struct sheaf_error *err);
-/* Returns SHEAF_ERR_ARGUMENT if the map renames a field that no sample so far has had, because its
- * name is probably misspelt. */
+/* Returns SHEAF_ERR_ARGUMENT if the map renames a field that no sample has had so far. The user has
+ * probably misspelt the name of this field. */
 int field_map_check(const struct field_map *map, struct sheaf_error *err);
 
 #endif

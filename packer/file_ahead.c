@@ -15,8 +15,8 @@ void file_ahead_begin(struct file_ahead *a, const struct plan *plan, int root_fd
     *a = (struct file_ahead){ .plan = plan, .root_fd = root_fd, .sample = first, .end = end };
 }
 
-/* Opens a file with O_NONBLOCK. Otherwise the call could wait for ever: a stored plan may name any
- * path, and a named pipe may have taken the place of the file. */
+/* Opens a file with O_NONBLOCK. Otherwise the call could wait for ever if the file is a named pipe.
+ * A stored plan may name any path, and a pipe may have taken the place of a file. */
 static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
 {
     const char *path = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

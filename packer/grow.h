@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Appends samples to a data set: the shards of a plan are added to the existing shards. The names
- * of new shards have the next numbers. The index and the table of keys of the new shards are
- * separate files. At the end, the run replaces the manifest. This fails if another run has replaced
- * the manifest since the plan was made.
+ * of the new shards continue the numbers of the existing shards. The new shards have their own
+ * index and table of keys. At the end, the run replaces the manifest. This fails if another run has
+ * replaced the manifest since the plan was made.
  *
- * The run claims the directory of the data set: it reserves the directory with a file (see
- * publish/journal.h). This file says that the run only appends, so other processes can still read
- * the data set. */
+ * The run claims the directory of the data set: it puts a file there that reserves the directory
+ * (see publish/journal.h). This file says that the run only appends, so other processes can still
+ * read the data set. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 
@@ -57,8 +57,8 @@ int grow_undo(struct grow *grow, const char *dest, bool counts, struct sheaf_err
 int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
               char **fingerprints, struct sheaf_error *err);
 /* Sets those options of an append that follow from the existing data set, such as the container. If
- * the caller left the options for names and images at their defaults, they get the values with
- * which the data set was packed. If the caller set a split and no seed, the data set's seed is
+ * the caller left the options for names and images at their defaults, these options get the values
+ * with which the data set was packed. If the caller set a split and no seed, the data set's seed is
  * used, so that a key belongs to the same split as before. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);

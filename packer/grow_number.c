@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the number of the first appended sample; see grow.h. New samples get the numbers after the
- * highest existing number. This number can be higher than the number of samples, because a skipped
- * sample also uses up a number.
+ * highest existing number. The highest number can be greater than the number of samples, because a
+ * skipped sample also uses up a number.
  *
  * RecordIO stores the numbers in the headers of records, and in the .lst file of each shard.
  * Numbers ascend within the output of one run, so it is enough to read the last line of the last

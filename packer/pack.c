@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Implements sheaf_pack. In one call, it makes the plan, packs all its shards and publishes them.
- * (With a stored plan, many machines share this work.) An append to a data set differs only in the
- * text of the claim (the file that reserves the directory for the run) and in the way of
- * publishing; see grow.h. */
+ * An append to a data set differs only in the text of the claim (the file that reserves the
+ * directory for the run) and in the way of publishing; see grow.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,9 +18,9 @@
 #include "store/scopes.h"
 #include "store/store.h"
 
-/* A directory into which the run packs, and which it claims with a file. The directory is the
- * destination of a new data set with all its splits, or a data set to which samples are
- * appended. */
+/* A directory into which the run packs. It is the destination of a new data set with all its
+ * splits, or a data set to which samples are appended. The run claims the directory: it reserves
+ * the directory with a file. */
 struct pack_target {
     const char *dest;
     struct grow *grow;          /* the data set that grows; NULL: a new one */
@@ -366,10 +365,10 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Ends a dry run: reports the plan and the errors of a real run. Returns one of these errors, or
- * SHEAF_OK. If the memory limit is too small, `memory` is the code of this error, which is in *err.
- * Otherwise `memory` is SHEAF_OK. p->foreseen is the error about the destination. It is reported
- * here only if another error is returned. */
+/* Ends a dry run: reports the plan, and returns an error that a real run would return, or SHEAF_OK.
+ * If the memory limit is too small, `memory` is an error code, and *err is this error. Otherwise
+ * `memory` is SHEAF_OK. p->foreseen, the error about the destination, is not returned by this
+ * function. If another error is returned, this function reports p->foreseen. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;
@@ -525,8 +524,8 @@ static void count_appended(const struct manifest *m, struct sheaf_pack_result *r
     result->shards_kept = result->shards;
 }
 
-/* Returns the hash of the plan of the last append to the data set, which the caller frees. Returns
- * NULL if there was no append, or if the data set was edited since. */
+/* Returns the hash of the plan of the last append to the data set. The caller frees the hash.
+ * Returns NULL if there was no append, or if the data set was edited since. */
 static char *last_plan(const struct grow *g)
 {
     char *hash = NULL;
@@ -624,10 +623,10 @@ static int end_done(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Makes the plan again as if the append with the plan p->last had not happened. Returns SHEAF_OK if
- * the new plan equals p->last, and SHEAF_END if it differs. An interrupt and a lack of memory are
- * returned as errors. If the plan cannot be made for another reason, returns SHEAF_END, because the
- * run will meet the same error when it makes its own plan. */
+/* Makes the plan again as if the last append had not happened. p->last is the plan hash of that
+ * append. Returns SHEAF_OK if the new plan has the same hash, and SHEAF_END if it has another hash.
+ * An interrupt and a lack of memory are returned as errors. After any other failure to make the
+ * plan, returns SHEAF_END, because the run will fail in the same way when it makes its own plan. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {

@@ -18,11 +18,11 @@ struct pack_onto {
 };
 
 /* Does what sheaf_pack_sources() does, but appends to existing data sets. `options` must be
- * complete (see pack_options_take), except that a shard size of 0 means the size of the existing
- * shards.
+ * complete (see pack_options_take). As an exception, the size of a shard may be 0, which means the
+ * size of the existing shards.
  *
  * If there are several data sets, they must be the splits in options->split, in this order. The
- * samples are divided among them. Nothing is published before the shards of all splits are
+ * samples are divided among the splits. Nothing is published before the shards of all splits are
  * complete.
  *
  * If `resume` is set and an earlier call has already appended the same samples, returns SHEAF_OK.

@@ -32,7 +32,8 @@ char *pack_options_origin(const struct sheaf_pack_options *options, const char *
  * text. Returns NULL if memory is exhausted. */
 char *pack_options_identity(const struct sheaf_pack_options *options);
 
-/* Sets those settings of blocks (the packer's jobs) that follow from the options. */
+/* Fills in the settings of blocks (the packer's jobs) as far as the options determine these
+ * settings. */
 void pack_options_setup(const struct sheaf_pack_options *options, struct block_setup *setup);
 void pack_options_watch(const struct sheaf_pack_options *options, struct watch *watch,
                    struct problems *problems);

@@ -2,12 +2,12 @@
  *
  * Implements sheaf_packer, which packs samples that a program makes, with the engine of sheaf_pack.
  *
- * A sample is encoded into the open block (a buffer for about 4 MiB of samples) at once, on the
- * caller's thread. So it is copied only once, and a bad sample is refused immediately.
+ * A sample is encoded at once, on the caller's thread, into the open block (a buffer for about 4
+ * MiB of samples). So the sample is copied only once, and a bad sample is refused immediately.
  *
  * A full block is not submitted to the engine at once, because the last block of a shard also gets
- * the end of the shard. It is submitted when the program appends the next sample, ends the shard,
- * or finishes. */
+ * the end of the shard. The block is submitted when the program appends the next sample, ends the
+ * shard, or finishes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -86,9 +86,9 @@ int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
  * the approximate size of a shard, or 0 if unknown. */
 int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
                         struct sheaf_error *err);
-/* Returns whether the packer keeps features when it converts samples from the container `from` to
- * the container `to`. (Features are the parts of a TFRecord Example. A kept feature is written
- * unchanged.) `from` is 0 if the samples come from different containers. */
+/* A TFRecord Example consists of features. Returns whether the packer keeps features, that is,
+ * writes them unchanged, when it converts samples from the container `from` to the container `to`.
+ * `from` is 0 if the samples come from different containers. */
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
 /* Returns whether the only field of the sample is a whole record of a foreign shard. A packer of
  * TFRecord stores such a record unchanged. */
@@ -102,10 +102,10 @@ uint64_t packer_kept_bytes(const struct kept_features *kept);
  * unchanged if possible. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
-/* Opens a packer that writes one layer of a column. (A column adds a field to a data set. A column
- * consists of layers, which are data sets in the directory columns/NAME with the values for a range
- * of samples.) No key may be repeated. The packer keeps the pointer `facts`, and the caller may
- * change the facts until sheaf_packer_finish(). */
+/* Opens a packer that writes values of a column. A column adds a field to a data set, and is stored
+ * as layers. Each layer is a data set in the directory columns/NAME with the values for a range of
+ * samples. The packer writes one layer. No key may be repeated. The packer keeps the pointer
+ * `facts`, and the caller may change the facts until sheaf_packer_finish(). */
 int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
                        const struct column_facts *facts, struct sheaf_packer **packer,
                        struct sheaf_error *err);
@@ -152,9 +152,10 @@ const struct cls_words *packer_unread_labels(const struct sheaf_packer *p);
  * (packer_cls.c) */
 int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *sample, bool *is_word);
 /* packer_keys.c */
-/* Checks the key of a sample. If an earlier sample has the same key, the sample gets a new key, is
- * left out, or is an error. If this process packs a part of a plan, the plan decides. Otherwise the
- * option duplicate_keys decides. Returns SHEAF_END if the sample was left out. */
+/* Checks the key of a sample. If an earlier sample has the same key, there are three possibilities:
+ * the sample gets a new key, it is left out, or the function returns an error. If this process
+ * packs a part of a plan, the plan decides. Otherwise the option duplicate_keys decides. Returns
+ * SHEAF_END if the sample was left out. */
 int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *sample);
 /* Adds the key of a packed sample to the keys that later samples must not have. */
 void packer_remember_key(struct sheaf_packer *p, const char *key);

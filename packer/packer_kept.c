@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles features that were kept from the record of a sample. (Features are the parts of a
- * TFRecord Example.) Tells whether these features can be written again, and how large they are. */
+ * A TFRecord Example consists of features, and some features are kept when a sample is read. Tells
+ * whether these features can be written again, and how large they are. */
 #include "formats/example_copied.h"
 #include "packer/packer.h"
 

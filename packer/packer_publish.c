@@ -65,7 +65,8 @@ int packer_publish(struct sheaf_packer *p)
         free(json[s]);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
         /* Removes unfinished uploads of a killed run. Some stores list uploads only for a given
-         * name. The name of a shard contains the number of shards, which is known only now. */
+         * name, so the names of all shards are tried. For this purpose, the number of shards must
+         * be known. It is known only now. */
         for (uint32_t s = 0; s < facts.split_count; s++)
             p->output.shard_counts[s] = facts.splits[s].shard_count;
         code = output_clean(&p->output, &p->error);

@@ -123,7 +123,7 @@ static int check_split(struct sheaf_plan *p, const struct output_listing *listin
     return code;
 }
 
-/* Counts the shards of a published data set that exist. If the store does not list its objects, all
+/* Counts the existing shards of a published data set. If the store does not list its objects, all
  * shards are assumed to exist. */
 static int check_published(struct sheaf_plan *p, struct sheaf_error *err)
 {

@@ -54,8 +54,8 @@ void planner_close(struct planner *planner);
  * written. */
 int planner_make(struct planner *planner, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err);
-/* Returns an error if the destination `dest` lies inside one of the sources, because its files
- * would become sources of the next run. */
+/* Returns an error if the destination `dest` lies inside one of the sources. Otherwise the files of
+ * the data set would become source files of the next run. */
 int planner_refuse(const struct planner *planner, const char *dest, struct sheaf_error *err);
 /* Groups the files that were found into samples, and divides the samples into shards. Returns
  * SHEAF_ERR_NOT_FOUND if there is nothing to pack. */
@@ -66,7 +66,8 @@ int planner_write(struct planner *planner, struct plan_sections *out, struct she
 /* Writes the samples of the plan to a new stash (memory or a temporary file), from which this
  * process packs them. */
 int planner_stash(struct planner *planner, struct plan_stash *stash, struct sheaf_error *err);
-/* Sets those settings of blocks (the packer's jobs) that follow from the plan. */
+/* Fills in the settings of blocks (the packer's jobs) as far as the plan determines these
+ * settings. */
 void planner_setup(const struct planner *planner, struct block_setup *setup);
 
 /* Calls options->class_count for each class. */

@@ -38,7 +38,8 @@ int class_counts_add(const uint8_t *section, size_t size, uint64_t samples, int 
 
 /* ---- A part ---------------------------------------------------------------------------------- */
 
-/* Reads a shard's section, which begins at `offset` of the file `index`. The caller frees it. */
+/* Reads the section of a shard, which begins at `offset` of the index file `index`. The caller
+ * frees the section. */
 static int class_counts_section(struct store_object *index, const struct manifest_shard *s,
                                 uint64_t offset, uint8_t **section, struct sheaf_error *err)
 {
@@ -98,8 +99,8 @@ int class_counts_add_part(const struct manifest *m, const char *directory, size_
 
 /* ---- All parts ------------------------------------------------------------------------------- */
 
-/* Returns whether some samples of the data set belong to none of its classes. They may have the
- * number of a new class as label. */
+/* Returns whether some samples of the data set belong to none of its classes. Such a sample may
+ * have a label that now becomes the number of a new class. */
 static bool has_others(const struct manifest *m)
 {
     uint64_t samples = 0;

@@ -18,9 +18,10 @@ int class_counts_add(const uint8_t *section, size_t size, uint64_t samples, int 
  * shard has no labels in the index. */
 int class_counts_add_part(const struct manifest *m, const char *directory, size_t part,
                           uint64_t *counts, size_t count, struct sheaf_error *err);
-/* Counts the samples of `count` classes in the data set in `directory`, whose manifest is `m`. The
- * first classes are those of the manifest. Sets *counts, which the caller frees, or sets it to NULL
- * if the numbers are unknown. Reads the index only if it may have samples of further classes. */
+/* Counts the samples of each class in the data set in `directory`, whose manifest is `m`. There are
+ * `count` classes: first the classes of the manifest, and then new classes. Sets *counts to an
+ * array, which the caller frees. Sets *counts to NULL if the numbers are unknown. Reads the index
+ * only if existing samples may belong to new classes. */
 int class_counts_all(const struct manifest *m, const char *directory, size_t count,
                      uint64_t **counts, struct sheaf_error *err);
 

@@ -68,9 +68,9 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
  * the manifest, and must equal the plan hash of `o`. A plan hash covers the names and sizes of the
  * source files, but not their content.
  *
- * `note` is a text that some stores keep with the manifest. If o->compares_origin is set, `note`
- * must be empty or equal o->origin. compares_origin is not set if a run resumes, because such a run
- * never changes a finished data set. */
+ * Some stores keep a text with the manifest, its note. If o->compares_origin is set, `note` must be
+ * empty or equal o->origin. A run that resumes does not set compares_origin, because it never
+ * changes a finished data set. */
 static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
@@ -212,7 +212,7 @@ struct inspected_names {
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a stray file: a file that belongs to no data set, but has the name of a report, an
-     * index or a table of keys of this run; NULL if there is none */
+     * index or a table of keys of this run; NULL if no stray file was found */
     char *stray;
     struct sheaf_error *err;
 };
@@ -546,8 +546,9 @@ static int list_below(void *inspection, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
-/* Returns whether the existing file `name` in the directory l->directory is stray: it belongs to no
- * data set, because it has the name of a file that this run has yet to write.
+/* Returns whether the existing file `name` in the directory l->directory is stray: it has the name
+ * of a file that this run will write. A stray file belongs to no data set, because the files of an
+ * existing data set have other names.
  *
  * A run writes its reports in the destination, unless it is an edit. Every run writes an index and
  * a table of keys (by which samples are found) in the directory of each split. Names of shards are

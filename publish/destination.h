@@ -3,11 +3,11 @@
  * Finds out what is at a destination: the run that has claimed it, its data set, and other files. A
  * run claims a destination by a file in it; see journal.h.
  *
- * destination_inspect() never refuses anything. A caller that wants to refuse calls one of the
- * functions destination_refuse..., which make the error and its message.
+ * destination_inspect() only finds facts. A caller that wants to refuse a destination calls one of
+ * the functions destination_refuse..., which make the error and its message.
  *
- * The facts may already be out of date when the caller gets them, because other runs may change the
- * destination. Only the run that has claimed the destination can be sure that no other run changes
+ * Other runs may change the destination, so the facts may already be out of date when the caller
+ * gets them. Only the run that has claimed the destination can be sure that no other run changes
  * it. */
 #ifndef PUBLISH_DESTINATION_H
 #define PUBLISH_DESTINATION_H
@@ -50,7 +50,8 @@ int destination_manifest(const struct output *output, const char *directory,
 void manifest_found_free(struct manifest_found *found);
 bool manifest_found_is_dataset(const struct manifest_found *found);
 
-/* Reads the manifest in a directory, or returns SHEAF_ERR_NOT_FOUND if there is none. */
+/* Reads the manifest in a directory. Returns SHEAF_ERR_NOT_FOUND if the directory has no
+ * manifest. */
 int destination_read_manifest(const char *directory, struct manifest *manifest,
                               struct sheaf_error *err);
 
@@ -67,8 +68,9 @@ typedef int destination_below_fn(void *context, char *directory, const char *nam
                                  struct sheaf_error *err);
 int destination_for_each_below(const char *dest, destination_below_fn *each, void *context,
                                struct sheaf_error *err);
-/* Reads the manifest in a directory like destination_manifest. Sets *is to whether the directory
- * has a data set that was packed as the split `name` of the data set in the parent directory. */
+/* Reads the manifest in a directory into *found, as destination_manifest() does. Sets *is to
+ * whether the directory has a data set that was packed as the split `name` of the data set in the
+ * parent directory. */
 int destination_split(const struct output *output, const char *directory, const char *name,
                       struct manifest_found *found, bool *is, struct sheaf_error *err);
 
@@ -113,10 +115,11 @@ struct destination {
      * indexed shards that another program wrote */
     bool is_ours;
     bool has_leftovers;         /* of a run, in the journal's directory */
-    /* a file that has the name of a shard but belongs to no data set; NULL if there is none */
+    /* a file that has the name of a shard but belongs to no data set; NULL if no such file was
+     * found */
     char *unknown;
     /* a file that belongs to no data set but has the name of a report, an index or a table of keys
-     * of this run; NULL if there is none */
+     * of this run; NULL if no such file was found */
     char *stray;
 };
 

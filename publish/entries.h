@@ -9,9 +9,9 @@
 
 struct entries;
 
-/* The shard whose journal entry is read next. (The entry has the stored facts about the shard.) A
- * function of the caller (entries_shard_fn) fills in this struct. It returns SHEAF_END for a shard
- * without an entry, which is then skipped. */
+/* The shard whose journal entry (the stored facts about the shard) is read next. A function of the
+ * caller (entries_shard_fn) fills in this struct. The function returns SHEAF_END if the shard has
+ * no entry. The shard is then skipped. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */

@@ -469,15 +469,14 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes a file of the journal that was found in a listing. If the file is a journal entry of this
- * plan (the stored facts about a shard), it is removed only if it has not changed since the
- * listing. A changed entry belongs to another run of this plan, which has claimed the destination
- * since then.
+/* Removes a file of the journal that was found in a listing. A journal entry of this plan (the
+ * stored facts about a shard) is removed only if it has not changed since the listing. A changed
+ * entry belongs to another run of this plan, which has claimed the destination since then.
  *
- * Any other file is removed by journal_remove(). This function first checks that this run still has
- * the claim (the file that says which run packs here). A journal entry is also removed in this way
- * if the listing has no stamp for it. (A stamp is a number that changes if the file is
- * replaced.) */
+ * A stamp is a number that changes if the file is replaced. If the listing has no stamp for an
+ * entry, a change cannot be noticed. Such an entry, and any other file, is removed by
+ * journal_remove(). This function first checks that this run still has the claim (the file that
+ * says which run packs here). */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {
@@ -514,9 +513,9 @@ static int clear_one(void *context, const struct store_entry *entry)
 
 /* Removes this run's claim (the file that says which run packs here). A file's stamp is a number
  * that changes if the file is replaced. If the stamp of the claim is known, the claim is removed
- * only if it still has this stamp. Otherwise journal_remove() first reads the claim, to see whether
- * it still belongs to this run. The stamp is unknown in a process that has joined the run, and in
- * stores without stamps. */
+ * only if it still has this stamp. If the stamp is unknown, journal_remove() first reads the claim,
+ * to see whether it still belongs to this run. The stamp is unknown in a process that has joined
+ * the run, and in stores without stamps. */
 static int remove_claim(const struct journal *j, struct sheaf_error *err)
 {
     char *url;

@@ -2,18 +2,19 @@
  *
  * The journal says which run packs at the destination DEST, and which shards the run has finished,
  * so that another run can resume. A run is one process, or several processes together, that write
- * to DEST. The journal is the directory DEST/.sheaf-partial. It is removed when it has no file
- * left.
+ * to DEST. The journal is the directory DEST/.sheaf-partial. The journal is removed when it has no
+ * file left.
  *
- * The file "plan" of the journal is the claim. It has the plan hash, the prefix of the names of
- * shards, the names of the splits, and the number and state of the run. (The plan hash is a hash of
- * the packing options and of the names and sizes of the source files.) For messages, the claim also
- * says which process made it and when.
+ * The file "plan" of the journal is the claim. The claim has the plan hash, which is a hash of the
+ * packing options and of the names and sizes of the source files. It also has the prefix of the
+ * names of shards, the names of the splits, and the number and state of the run. For messages, the
+ * claim says which process made it and when.
  *
  * Each finished shard has a journal entry, the file [SPLIT.]SHARD.HASH.done, where HASH is the
  * beginning of the plan hash. The entry has the facts about the shard for the manifest and the
  * index. It is written before the shard. When the shard has its final name, the entry is written
- * again, now with the shard's stamp. By this number, the shard is recognised without reading it.
+ * again, now with the shard's stamp. The stamp is a number by which the shard is recognised without
+ * reading it.
  *
  * A run writes or removes a file in DEST in three steps:
  * 1. It looks at the file.
@@ -100,10 +101,10 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
-    /* A stage is a directory through which a run's files pass to their final names. Another run
-     * stops this run by renaming the directory (see store/stage.h). `stage` is the path of the
-     * stage of the run that has the claim (the file that says which run packs here). It is NULL if
-     * the store has no stages. */
+    /* A stage is a directory through which a run's files pass to their final names. Another run can
+     * stop this run by renaming the directory (see store/stage.h). `stage` is the path of the stage
+     * of the run that has the claim (the file that says which run packs here). It is NULL if the
+     * store has no stages. */
     char *stage;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
@@ -119,10 +120,10 @@ void journal_close(struct journal *journal);
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
 /* Claims the destination for a new run: writes the claim (the file that says which run packs here).
- * `seen` describes the claim that the caller has seen before, or says that there was no claim. If
- * there was a claim, it belongs to the run `from`, and is replaced. Returns SHEAF_ERR_EXISTS if the
- * claim has changed since the caller saw it. After this call, the run `from` can no longer change
- * the destination, not even by a system call that it has already begun. */
+ * `seen` describes what the caller has seen before: no claim, or a claim of the run `from`. The
+ * claim of `from` is replaced. Returns SHEAF_ERR_EXISTS if the claim has changed since the caller
+ * saw it. After this call, the run `from` can no longer change the destination, not even by a
+ * system call that it has already begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -160,9 +161,9 @@ int journal_put_file(const struct journal *journal, const char *url, const void 
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Commits `writer`: the written file gets its final name. `seen` describes the file that the caller
- * has seen under this name, or says that there was no file. If this has not changed, the new file
- * takes the name. Otherwise the call fails. Frees the writer even after an error. */
+/* Commits `writer`: the written file gets its final name. `seen` describes what the caller has seen
+ * under this name before: a file, or no file. The call fails if this has changed since. Frees the
+ * writer even after an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);
@@ -191,8 +192,8 @@ int journal_get(const struct journal *journal, const char *split, const char *sh
 /* Reads an entry by its name, of any plan. */
 int journal_get_named(const struct journal *journal, const char *name,
                       struct journal_entry *entry, struct sheaf_error *err);
-/* Returns whether `name` is the name of a journal entry of this plan. (An entry has the facts about
- * a finished shard.) */
+/* Returns whether `name` is the name of a journal entry (the facts about a finished shard) of this
+ * plan. */
 bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 

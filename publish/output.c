@@ -101,9 +101,9 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
     return code;
 }
 
-/* Returns whether an error code from opening or reading a file means that the file is missing or is
- * not the expected file. After any other error, it is unknown whether the file is the expected
- * one. */
+/* Returns whether the error `code` means that a file is missing or is not the expected file. `code`
+ * comes from opening or reading the file. After any other error, it is unknown whether the file is
+ * the expected one. */
 static bool is_another(int code)
 {
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||

@@ -19,7 +19,7 @@ struct output {
     const struct codec_ops *codec;      /* NULL: none */
     const char *interop;        /* list of readers that get index files; or NULL */
     const char *prefix;
-    /* a flag of the caller, or NULL if the caller has none; once the flag is set, the run stops
+    /* flag of the caller, or NULL if the caller has no flag; once the flag is set, the run stops
      * waiting for a lock */
     const volatile int *interrupt;
     /* sources from which the run reads, or NULL; they must not lie in the destination, because they
@@ -37,9 +37,9 @@ struct output {
     /* set if another split of the same run publishes the reports (lists of skipped and converted
      * files), so that this output must not publish them */
     bool lacks_reports;
-    /* Used only by a commit, and NULL in other runs. checked[i] is the hash (output_entry_sum) of
-     * the journal entry of shard i at the time when the commit checked the shard. (The entry has
-     * the stored facts about the shard.) */
+    /* Used only by a commit, and NULL in other runs. The commit checks each shard with its journal
+     * entry (the stored facts about the shard). checked[i] is the hash (output_entry_sum) that the
+     * entry of shard i had at that time. */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -175,9 +175,8 @@ int output_find_shard(const struct output *output, uint32_t split, const char *n
 /* Removes temporary files and incomplete uploads of killed runs. Called if the user has asked to
  * resume or to overwrite. Shards of killed runs are removed in output_remove.c. */
 int output_clean(const struct output *output, struct sheaf_error *err);
-/* Removes incomplete uploads at the end of a run. Lists the uploads for this purpose, because the
- * run may not know all of them. (If the response to the request that began an upload was lost, the
- * run does not know the upload's id.) */
+/* Removes incomplete uploads at the end of a run. Lists the uploads, because the run may not know
+ * the ids of all of them. It does not know an id if the response that stated this id was lost. */
 int output_clean_lost(const struct output *output, struct sheaf_error *err);
 
 /* A listing of the directories of an output. It shows the state of many shards without a request
@@ -199,12 +198,12 @@ int output_listing_check(const struct output_listing *listing, const struct outp
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);
 /* Returns whether the listing alone shows that a shard and the files beside it are still as the
- * journal entry describes them. (The entry has the facts about a finished shard.) If the result is
- * false, the files must be read to find this out. */
+ * shard's journal entry (its stored facts) describes them. If the result is false, the files must
+ * be read to find this out. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
-/* Sets *has to whether the listing shows a journal entry for the shard `name`. (The entry has the
- * facts about the shard.) */
+/* Sets *has to whether the listing shows a journal entry (the stored facts) for the shard
+ * `name`. */
 int output_listing_has_entry(const struct output_listing *listing, const struct output *output,
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);

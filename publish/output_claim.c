@@ -92,13 +92,13 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* Facts about a destination that are inspected first: firsts[ask] for the request `ask`. Further
- * facts are inspected only if a row of the table `rows` needs them, because each inspection costs
- * requests to the store.
+/* The facts about a destination that are inspected first for each request (enum output_ask).
+ * Further facts are inspected only if a row of the table `rows` needs them, because each inspection
+ * costs requests to the store.
  *
- * The claim is the file that says which run packs here. It is inspected before the data set. In
- * this order, a run that commits meanwhile is not missed, because it removes its claim only after
- * its data set has become visible. */
+ * The claim, the file that says which run packs here, is inspected before the data set. A run
+ * removes its claim only after its data set has become visible. So a run that commits between the
+ * two inspections is not missed. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -108,9 +108,9 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. The action for a request comes from the first row whose condition is() is
- * true and whose action for this request is not NEXT. `needs` says which facts is() uses. These
- * facts are inspected only when the search reaches the row.
+/* The table of actions. To find the action for a request, the rows are tried in order. A row
+ * applies if its condition is() is true and its action for the request is not NEXT. `needs` says
+ * which facts is() uses. These facts are inspected when the search reaches the row.
  *
  * The columns are the requests in the order of enum output_ask:
  * - for a new data set: pack, resume, replace, join;
@@ -249,10 +249,10 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* Checks the destination again after this run has claimed it. Fails if it has a data set or files
- * that belong to no data set. Another run may have written such files between the first inspection
- * and the claim. From now on, no other run can write files without replacing the claim, the file
- * that says which run packs here. */
+/* Checks the destination again after this run has claimed it. Fails if the destination has a data
+ * set, or files that belong to no data set. Another run may have written them between the first
+ * inspection and the claim. From now on, no other run can write files without replacing the claim,
+ * the file that says which run packs here. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets several processes pack the parts of one plan at one destination. Even the same part may be
- * packed by two processes at the same time. Each process joins the run that is named in the claim,
- * the file that says which run packs here (see journal.h). The process then finds out which shards
- * are already finished. output_shard.c publishes a shard, even if another process publishes the
- * same shard at the same time.
+ * Lets several processes pack the parts of one plan at one destination. Two processes may even pack
+ * the same part at the same time.
+ *
+ * Each process joins the run that is named in the claim, the file that says which run packs here
+ * (see journal.h). The process then finds out which shards are already finished. output_shard.c
+ * publishes the other shards.
  *
  * output_clean removes incomplete uploads and temporary files of killed runs. Runs with a single
  * process call output_clean as well. */
@@ -79,10 +80,10 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
                                        : XXH3_64bits_withSeed(&stored, sizeof(stored), combined);
 }
 
-/* Compares the sizes of a shard and the files beside it with its journal entry (the stored facts
- * about the shard), and sets *state. *combined becomes the stamp of all these files, a number that
- * is different if one of them was replaced. If the store does not answer, returns an error, because
- * it is then unknown whether a file is missing. */
+/* Compares the sizes of a shard and the files beside it with the sizes in its journal entry (the
+ * stored facts about the shard), and sets *state. Sets *combined to the stamp of all these files, a
+ * number that changes if one of the files is replaced. If the store does not answer, returns an
+ * error, because it is then unknown whether a file is missing. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)

@@ -7,14 +7,13 @@
  * 3. Remove the files of the data set.
  *
  * If the run is killed before the end, the next run that claims the destination continues. Only
- * files that a manifest or a journal entry names are removed. (A journal entry has the facts about
- * a finished shard.)
+ * files that a manifest or a journal entry (the facts about a finished shard) names are removed.
  *
  * An earlier run may still work at the destination, although its claim (the file that says which
  * run packs here) was replaced. A store with stages (store/stage.h) stops such a run. In a store
- * without stages, the earlier run could publish its own manifest if there were no file of this
- * name. Therefore step 2 then puts a stand-in in the place of the manifest: a file that names the
- * present run. */
+ * without stages, the earlier run could publish its own manifest if the destination had no
+ * manifest. Therefore, in such a store, step 2 replaces the manifest by a stand-in: a file that
+ * names the present run. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -223,8 +222,8 @@ static int remove_edited(struct output_clearing *c, const struct manifest *m,
 
 /* Removes all files of a data set: files that the manifest names, files that edits have replaced,
  * and the index files of its parts (the first packing and each append). Also removes the files that
- * an unfinished append or edit may have written. The names of these files contain a number that is
- * one higher than the numbers in the manifest. */
+ * an unfinished append or edit may have written. Their names contain the number of this append or
+ * edit, which is one higher than the numbers in the manifest. */
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -376,7 +375,7 @@ static bool is_of_run(const struct output *o, const char *name)
 
 /* Removes the manifest of a replaced data set from a directory in which this run makes no new data
  * set. There are two such directories: the directory of a split that this run does not have; and
- * the destination itself, if this run has splits and the old data set had none. */
+ * the destination itself, if this run has splits and the old data set had no splits. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {
@@ -525,7 +524,7 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     return code;
 }
 
-/* An append or edit was killed. Removes all files that it has written, except its shards. */
+/* Removes all files that a killed append or edit has written, except its shards. */
 static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;
@@ -581,11 +580,12 @@ static int output_remove_find_shard(void *context, const struct store_entry *ent
                                                                                 : SHEAF_OK;
 }
 
-/* Returns whether the destination has no file with the name of a shard. If it has one, the caller
- * must leave the claim in place, so that readers refuse the directory. (The claim is the file that
- * says which run packs here.) A file with the name of a shard may come from a run that no longer
- * has the claim. In a store with stages (store/stage.h), such a run can write no file, so the
- * function returns true without looking. */
+/* Returns whether the destination has no file with the name of a shard. If there is such a file,
+ * the caller must leave the claim (the file that says which run packs here) in place, so that
+ * readers refuse the directory. The file may come from a run that no longer has the claim.
+ *
+ * In a store with stages (store/stage.h), a run without the claim cannot write files. The function
+ * then returns true without looking. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

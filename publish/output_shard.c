@@ -12,10 +12,12 @@
  * first looks at all these files, and then checks its claim (the file that says which run packs
  * here). It replaces a file only if the file is still as the run saw it.
  *
- * For example, runs A and B make the same shard. If A has finished before B looks, B uses the shard
- * of A. If A writes a file after B has looked, B cannot replace this file. B then uses the shard of
- * A if A has finished it, and fails otherwise. B always notices A, because A writes the journal
- * entry first, and B itself must write this entry.
+ * For example, runs A and B make the same shard:
+ * - If A has finished before B looks, B uses the shard of A.
+ * - If A writes a file after B has looked, B cannot replace this file. B then uses the shard of A
+ *   if A has finished it, and fails otherwise.
+ *
+ * B always notices A, because A writes the journal entry first, and B itself must write this entry.
  *
  * On a local disk, runs also use a lock on the directory. Runs that find no files of the shard
  * share the lock. A run that replaces a file holds the lock alone. */
@@ -271,9 +273,9 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
 /* Checks a shard that a repair has made again: its hash must equal the hash in the manifest.
  * Otherwise returns SHEAF_ERR_CHANGED.
  *
- * The hash of the shard does not cover its .lst file. So if the shard has a .lst file, its old and
- * its new section of the index are compared as well. The CRCs in a section cover the lines of the
- * .lst file.
+ * The hash of the shard does not cover its .lst file. But the shard's section of the index has CRCs
+ * of the lines of the .lst file. So if the shard has a .lst file, the new section must equal the
+ * old section.
  *
  * Without a .lst file, the two sections are not compared, because they may differ although the
  * shards are equal. For example, the old section of an edited shard may lack labels that the new

@@ -106,9 +106,9 @@ int publish_file(void *to, const char *name, const void *data, size_t size,
  * (the file that says which run packs here). */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
-/* Adds new classes to the manifest. `classes` has the names of all `count` classes, first those
- * that the manifest already has. If the manifest has N classes, the function adds classes[N] to
- * classes[count - 1]. The manifest's array of classes must have room for `count` classes. */
+/* Adds new classes to the manifest. `classes` has the names of all `count` classes. The N classes
+ * of the manifest come first, so the function adds classes[N] to classes[count - 1]. The manifest's
+ * array of classes must have room for `count` classes. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
 /* Writes the index files for other programs, which cover the whole data set. `name` is the name of

@@ -238,7 +238,7 @@ static int write_keys(void *context, struct store_writer *writer, struct sheaf_e
 }
 
 /* Writes the tables of keys (by which samples are found) of the edited data set. Writes no table if
- * the data set had none before the edit, because an old release had packed it. */
+ * the data set had no table before the edit, because an old release had packed it. */
 static int publish_edit_put_keys(struct editing *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -4,8 +4,8 @@
  * keys, and the reports.
  *
  * Requests to a distant store take time, so several run at once. First the states of all files are
- * requested. Then the claim is checked while the index is made. (The claim is the file that says
- * which run packs here.) Then all files are written. A file is written only if its state has not
+ * requested. Then the index is made. At the same time, the claim (the file that says which run
+ * packs here) is checked. Then all files are written. A file is written only if its state has not
  * changed since the first step. */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H

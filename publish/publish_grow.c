@@ -40,8 +40,9 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* Extends the numbers of samples of each class in the manifest to `count` classes. The numbers
- * become unknown if the index of the existing shards has no labels. */
+/* The manifest has a list with the number of samples of each class. Extends this list to `count`
+ * classes. If existing samples may belong to a new class, class_counts_all() counts the samples of
+ * all classes again. The numbers become unknown if the index has no labels. */
 static int count_new_classes(const struct output *o, struct manifest *m, size_t count,
                              struct sheaf_error *err)
 {

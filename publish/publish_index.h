@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the index of a split from the journal entries (the facts about its finished shards). */
+ * Makes the index of a split from the journal entries (the stored facts) of the split's finished
+ * shards. */
 #ifndef PUBLISH_PUBLISH_INDEX_H
 #define PUBLISH_PUBLISH_INDEX_H
 

@@ -13,9 +13,9 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    /* number of samples at the time when the table was first made. If edits have removed samples
-     * since then, `keyed` is greater than `samples` (see key_table_make). If no edit has removed
-     * samples, `keyed` is equal to `samples` or 0. */
+    /* number of samples when the table was first made. If edits have removed samples since then,
+     * `keyed` is greater than `samples` (see key_table_make). Otherwise `keyed` is equal to
+     * `samples` or 0. */
     uint64_t keyed;
 };
 

@@ -21,9 +21,10 @@ struct several_task {
     void *context;
 };
 
-/* Runs all tasks, whose order must not matter. If the store of `directory` is remote, the tasks run
- * at the same time. Otherwise the tasks run one after another, and no task runs after the first
- * failure. If tasks fail, the function returns the error of the first of them in the array. */
+/* Runs all tasks. The order of the tasks must not matter. If the store of `directory` is remote,
+ * the tasks run at the same time. Otherwise the tasks run one after another, and no task runs after
+ * the first failure. If several tasks fail, returns the error of the task that comes first in the
+ * array. */
 int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
                   struct sheaf_error *err);
 
@@ -45,7 +46,7 @@ struct several {
     struct sheaf_error error;           /* and its error */
 };
 
-/* Begins to handle files. The caller then passes the files to several_add. If the store of
+/* Prepares to handle files. The caller then passes each file to several_add. If the store of
  * `directory` is remote, several files are handled at the same time. The caller must call
  * several_close even after a failure. */
 int several_open(struct several *several, const char *directory, several_fn *each, void *context,
@@ -53,8 +54,8 @@ int several_open(struct several *several, const char *directory, several_fn *eac
 /* Begins to handle one file. If an earlier file has failed, returns its failure instead. */
 int several_add(struct several *several, const char *name, const struct store_seen *listed,
                 struct sheaf_error *err);
-/* Waits until all files are handled. Returns `code` if it is an error, otherwise the first failure
- * of a file. */
+/* Waits until all files are handled. Returns `code` if it is an error. Otherwise returns the first
+ * error of a file, or SHEAF_OK. */
 int several_close(struct several *several, int code, struct sheaf_error *err);
 
 #endif

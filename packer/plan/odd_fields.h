@@ -2,7 +2,8 @@
  *
  * Finds field names that are probably parts of keys. A file name with several dots, such as
  * IMG.2024.01.02.jpg, is split at the first dot, so its field is called 2024.01.02.jpg. A source
- * has such files if most of its field names that contain a dot occur in one sample only. */
+ * probably has such files if most of its field names that contain a dot occur in one sample
+ * only. */
 #ifndef PACKER_PLAN_ODD_FIELDS_H
 #define PACKER_PLAN_ODD_FIELDS_H
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * A plan says which samples a data set has, in which order, and in which shard each sample is. A
- * plan depends only on the source's files and the options (planner.h makes it). The plan and the
- * content of the files determine every byte of the output.
+ * plan depends only on the source's files and the options. The plan and the content of the files
+ * determine every byte of the output.
  *
  * A plan consists of splits, such as "train" and "val". Each split consists of shards, each shard
  * of blocks, and each block of samples. A sample has a range of the plan's files, in byte order of
  * their suffixes. A shard depends only on its own range of samples, so several machines can pack
  * the shards of a plan, in any order.
  *
- * struct plan holds samples and files only if it has one shard or a few shards (see plan_batch.h).
- * The samples of a whole plan are stored in sections (see plan_section.h). */
+ * struct plan holds the samples and files of one shard or a few shards (see plan_batch.h). The
+ * samples of a whole plan are stored in sections (see plan_section.h). */
 #ifndef PACKER_PLAN_PLAN_H
 #define PACKER_PLAN_PLAN_H
 

@@ -449,9 +449,9 @@ static int plan_facts_take_images(struct facts_cursor *c, uint32_t version)
                                                    "the libraries of images") : code;
 }
 
-/* Reads the options about skipped files. Plans of earlier versions do not have these options, so
- * they get defaults: files that vanished or changed may be skipped, and the number of skipped files
- * is not limited. */
+/* Reads the options about skipped files. If the plan is of an earlier version without these
+ * options, they get defaults: files that vanished or changed may be skipped, and the number of
+ * skipped files is not limited. */
 static int take_skipping(struct facts_cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;

@@ -29,8 +29,8 @@ struct plan_facts {
      * URLs */
     const char *root;
     const char *source;         /* kind of the source, as in the manifest */
-    /* Fingerprint of the data set at `root` if the plan is for a conversion of this data set. (The
-     * plan of a conversion lists no samples.) "" if the plan is for files. */
+    /* Fingerprint of the data set at `root`, if the plan is for a conversion of this data set. ""
+     * if the plan is for packing files. */
     const char *fingerprint;
     bool is_remote;             /* whether the files are objects */
     enum sheaf_container container;

@@ -36,8 +36,8 @@ struct key_group {
 };
 
 /* A group has the files with one key. Finds two files of the group that would become the same
- * field. Returns one of them, and sets *other to the second one. Returns NULL if there are no such
- * files. */
+ * field. Returns one of them, and sets *other to the second one. Returns NULL if all files would
+ * become different fields. */
 static const struct catalog_file *find_double(const struct key_group *g,
                                               const struct catalog_file **other)
 {

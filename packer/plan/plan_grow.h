@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Facts about an existing data set that are needed to make a plan. They are needed if samples are
- * appended to this data set, or if the user wants the numbers of its classes for a new data set. */
+ * appended to this data set, or if a new data set uses the numbers of its classes. */
 #ifndef PACKER_PLAN_PLAN_GROW_H
 #define PACKER_PLAN_PLAN_GROW_H
 
@@ -29,8 +29,8 @@ typedef int plan_known_fn(void *context, const struct plan_grow *grow, const cha
 struct plan_classes {
     const char *const *names;
     size_t count;
-    /* true if this list has all classes that samples may have; false if samples may have further
-     * classes, which get the next numbers */
+    /* true if samples can have only the classes in this list; false if samples can also have
+     * further classes, which get the next numbers */
     bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */
 };
@@ -39,8 +39,7 @@ struct plan_classes {
 struct plan_grow_split {
     uint64_t first_shard;       /* number in the name of the first new shard */
     uint64_t samples;           /* number of its samples before the append */
-    /* number that the first appended sample gets; records may contain the numbers of their
-     * samples */
+    /* number that the first appended sample gets; some containers store the numbers of samples */
     uint64_t first_number;
     /* manifest and directory of the data set, from which samples of a class are counted */
     const struct manifest *manifest;

@@ -14,8 +14,8 @@
 #include "image/image.h"
 #include "packer/plan/plan.h"
 
-/* Part of the plan hash. It must be increased if a change of the packer lets the same plan result
- * in different bytes. */
+/* Part of the plan hash. Must be increased if a changed packer makes other bytes from the same
+ * plan. */
 #define PLAN_VERSION 1
 
 static void plan_hash_add_number(XXH3_state_t *state, uint64_t value)
@@ -32,8 +32,8 @@ static void plan_hash_add_text(XXH3_state_t *state, const char *text)
     XXH3_128bits_update(state, text == NULL ? "" : text, size);
 }
 
-/* Adds the options for images to the hash. Adds nothing if none is set, so that the hashes of older
- * releases remain valid. */
+/* Adds the options for images to the hash. Adds nothing if none of these options is set, so that
+ * the hashes of older releases remain valid. */
 static void add_images(XXH3_state_t *state, const struct sheaf_pack_options *o)
 {
     if (!o->fix_images && o->resize == 0 && o->check_images == SHEAF_CHECK_MARKERS)

@@ -229,8 +229,9 @@ bool plan_label_is_class(const struct catalog_label *l, int label_base, size_t c
     return number >= 0 && number < (double)class_count && number == (double)(uint32_t)number;
 }
 
-/* Checks the labels of samples that are appended to a data set. If the classes of the data set have
- * names, each label must be a name, or the number of one of these classes. */
+/* Checks the labels of samples that are appended to a data set. If the data set has class names,
+ * each new label must be a class name, or the number of a class. If the data set has samples but no
+ * class names, a new label must not be a class name. */
 static int check_grown(const struct plan *plan, const struct plan_grow *grow,
                        struct sheaf_error *err)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes and reads the sections of a plan. A section has the samples of one shard. Sections are
- * written to any destination, and shards are loaded from them. */
+ * Writes and reads the sections of a plan. A section has the samples of one shard. */
 #include "packer/plan/plan_section.h"
 
 #include "base/error.h"

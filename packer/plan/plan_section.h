@@ -49,9 +49,9 @@ static inline const struct plan_section *plan_sections_ended(const struct plan_s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* A function that reads the section of shard number `shard` (its samples as bytes), verifies its
- * checksum, and sets *data to it. The section is in the buffer `room`, or in memory that belongs to
- * `context`. */
+/* A function that reads the section of shard number `shard` (its samples as bytes) and verifies the
+ * checksum of the section. Sets *data to the section, which is in the buffer `room` or in memory
+ * that belongs to `context`. */
 typedef int plan_read_fn(const void *context, size_t shard, struct buf *room, const uint8_t **data,
                          struct sheaf_error *err);
 

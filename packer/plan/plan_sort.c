@@ -265,14 +265,15 @@ static void count_cls(struct plan_sort *x, const struct catalog_file *files, boo
                  (int)files->key_size, files->path);
 }
 
-/* Reads the file .cls of a sample if planning needs its content, and counts whether it consists of
+/* Reads the file .cls of a sample if planning needs its content, and records whether it consists of
  * numbers. The content is needed for two purposes:
  *
  * - It decides whether files .cls replace labels from directories and lists; see
  *   plan_sort_number_labels(). For this decision, a few files of samples that also have such a
  *   label are enough.
  * - If `tells_cls` is set, the run reports how many files .cls do not consist of numbers. For this
- *   report, all files are read. From a store, only a few are read, because each needs a request. */
+ *   report, all files of a local source are read. In a store, only a few files are read, because
+ *   each needs a request. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {

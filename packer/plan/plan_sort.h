@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sorts the files of a source into the samples of a plan, in bounded memory. Data that does not fit
- * into memory goes to temporary files.
+ * into memory goes to temporary files. Only labels and problems always stay in memory.
  *
  * The files that the scan finds are sorted by the order number of their key, then by key, then by
  * suffix. The order number of a key is a hash of the key and the seed, or 0 if samples are not
  * shuffled. So the files of a sample come out of the sort together, and the samples come out in the
- * order of the plan. The samples are then divided into splits. Only labels and problems stay in
- * memory. */
+ * order of the plan. Afterwards the samples are divided into splits. */
 #ifndef PACKER_PLAN_PLAN_SORT_H
 #define PACKER_PLAN_PLAN_SORT_H
 
@@ -68,8 +67,9 @@ struct plan_sort {
     const struct plan_places *places;   /* NULL, unless existing shards are made again */
     uint64_t unplaced;          /* number of files of samples without a place */
     const struct plan_classes *classes; /* given classes; NULL: the classes of the samples */
-    /* Function that tests whether a sample can be packed, or NULL. The function is used if splits
-     * get a fixed number of samples of each class, because only good samples count. */
+    /* Function that tests whether a sample can be packed; NULL if samples are not tested. Samples
+     * are tested if splits get a fixed number of samples of each class, because only good samples
+     * count. */
     plan_try_fn *try;
     void *try_context;
     /* source from which files .cls are read; if NULL, they are not read but assumed to contain

@@ -12,8 +12,8 @@ struct known_asking {
 };
 
 /* Records each file of a sample as a problem, because a sample with the same key already exists.
- * `split` is "" if the data set itself has the existing sample. Otherwise it is the name of the
- * other split that has it. */
+ * `split` is "" if the data set itself has the existing sample. If another split has the existing
+ * sample, `split` is the name of that split. */
 static int plan_sort_known_leave_out(struct known_asking *a, const uint8_t *record, size_t size,
                                      const char *split, struct sheaf_error *err)
 {

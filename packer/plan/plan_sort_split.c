@@ -32,8 +32,9 @@ struct dealing {
     struct sort *strata;
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
-    /* For an append, if splits get a fixed number of samples of each class: the number of samples
-     * of each class that a split has already. NULL if the numbers are unknown. */
+    /* Used for an append if splits get a fixed number of samples of each class. before[s] has the
+     * number of samples of each class that split s already has. before[s] is NULL if these numbers
+     * are unknown. */
     uint64_t *before[SPLIT_LIMIT];
     struct split_small small;   /* classes of which the split that gets the rest has no sample */
 };
@@ -132,8 +133,8 @@ static void owe_before(const struct dealing *d, struct split_carry *carry)
     }
 }
 
-/* Counts the samples of each class that the splits have already. A sample counts even if its label
- * was not yet a class when it was packed. */
+/* For each split, counts the samples of each class that the split already has. A sample counts even
+ * if it was packed before its label became the number of a class. */
 static int count_existing_classes(struct dealing *d, struct sheaf_error *err)
 {
     const struct plan_grow *grow = d->sort->grow;
@@ -178,8 +179,8 @@ static int subtract_class(const struct dealing *d, uint32_t label, struct split_
 /* ---- Dealing --------------------------------------------------------------------------------- */
 
 /* Assigns the samples of one class if splits get a fixed number of good samples. Tests each sample
- * first. Bad samples go to the split that gets the rest, where packing skips them. Sets the counts
- * to the number of samples that each split gets, without the samples that were found to be bad. */
+ * first. Bad samples go to the split that gets the rest, where packing skips them. Sets counts[s]
+ * to the number of samples that split s gets. Samples that failed the test do not count. */
 static int deal_good(struct dealing *d, const struct split_spec *spec, uint32_t label,
                      uint64_t counts[SPLIT_LIMIT], struct sheaf_error *err)
 {
@@ -225,7 +226,7 @@ static int deal_counted(struct dealing *d, const uint64_t counts[SPLIT_LIMIT],
     return code;
 }
 
-/* Notes a class if the split that gets the rest has no sample of the class. */
+/* Adds a class to d->small if the split that gets the rest has no sample of this class. */
 static void note_small_label(struct dealing *d, uint32_t label, const uint64_t counts[SPLIT_LIMIT])
 {
     const struct plan_label *l = &d->plan->labels[label];

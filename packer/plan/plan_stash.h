@@ -15,8 +15,8 @@ struct plan_stash {
     const struct plan *plan;
 };
 
-/* Opens a stash, which keeps the samples of a plan. If they take more than `memory_bytes` bytes,
- * they go to a file in `directory`. */
+/* Opens a stash, which keeps the samples of a plan. If the samples take more than `memory_bytes`
+ * bytes, they go to a file in `directory`. */
 int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err);
 /* Ends writing to the stash, so that its samples can be read. The shards of `plan` must be the

@@ -33,8 +33,8 @@ struct split_spec {
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
 /* owed[s] is the number of samples by which split s is smaller than its exact share of all classes
- * that were already divided. The unit is 1 / SPLIT_WHOLE samples. The difference comes from
- * rounding. Later classes are divided so that it becomes smaller again. The struct must be
+ * that were already divided. The difference comes from rounding, and its unit is 1 / SPLIT_WHOLE
+ * samples. Later classes are divided so that the difference becomes smaller. The struct must be
  * zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 
@@ -48,23 +48,24 @@ struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 
-/* The classes of which a split that gets the rest has no sample, because the other splits take all
- * of them. The struct must be zero-initialised. */
+/* Classes of which the split that gets the rest has no sample, because the other splits take all
+ * samples of the class. The struct must be zero-initialised. */
 struct split_small {
     char names[700];            /* text with the first classes and their numbers of samples */
     size_t used;
     uint64_t named, classes;
 };
 
-/* Adds a class. `name` is NULL if the class has no name. It is then called by its label, or by the
- * words "no label" if has_label is false. `samples` is its number of samples in all splits. */
+/* Adds a class to `small`. If the class has no name, `name` is NULL. The notice then names the
+ * label, or says "no label" if has_label is false. `samples` is the number of samples of the class
+ * in all splits. */
 void split_small_add(struct split_small *small, const char *name, bool has_label, double label,
                      uint64_t samples);
-/* Writes a notice about these classes to `text`. There must be at least one. */
+/* Writes a notice about the classes in `small` to `text`. `small` must have at least one class. */
 void split_small_text(const struct split_small *small, const struct split_spec *spec, char *text,
                       size_t size);
 
-/* Returns the number of the split that gets the rest. There must be one. */
+/* Returns the number of the split that gets the rest. `spec` must have such a split. */
 uint32_t split_rest(const struct split_spec *spec);
 
 /* Returns a hash of a sample's key and the seed. The samples of a class are ordered by this hash

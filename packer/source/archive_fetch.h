@@ -11,9 +11,9 @@
 #include "base/watch.h"
 
 /* Copies the archive at `url` into the open file `to`. Sets *bytes to the archive's size. Sets
- * *stamp to a number by which a later call notices that the archive was replaced: the number is
- * then different. Returns SHEAF_ERR_CHANGED if the archive was replaced during the copy. `watch`
- * receives the progress unless it is NULL. */
+ * *stamp to a number that will be different if the archive is replaced later. Returns
+ * SHEAF_ERR_CHANGED if the archive was replaced during the copy. `watch` receives the progress
+ * unless it is NULL. */
 int archive_fetch(const char *url, int to, uint64_t *bytes, uint64_t *stamp, struct watch *watch,
                   struct sheaf_error *err);
 

@@ -8,11 +8,11 @@
  *    sample. The field is named by the suffix of the object's name, or NAME if there is no suffix.
  *    If another field of the sample already has this name, the field is named NAME.SUFFIX.
  *
- * 2. The first of the attributes label, labels, class and class_name is the label: a number, an
- *    array of numbers, or the name of a class. If the label is a number, an attribute class has the
- *    name of the class with this number. If a line has none of these four attributes, an attribute
- *    NAME is the label if an attribute NAME-metadata says so. Ground Truth's classification jobs
- *    write such lines.
+ * 2. The label is the first of the attributes label, labels, class and class_name that the line
+ *    has. It is a number, an array of numbers, or the name of a class. If the label is a number, an
+ *    attribute class has the name of the class with this number. If the line has none of these four
+ *    attributes, an attribute NAME is the label if an attribute NAME-metadata says so. Ground
+ *    Truth's classification jobs write such lines.
  *
  * 3. Any other attribute NAME becomes a field NAME, with the value as it was written.
  *

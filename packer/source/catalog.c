@@ -248,8 +248,8 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
 
 /* Returns the name of a file for messages. If a local file is packed under a name other than its
  * own, messages show its own path, because the user knows this path. All other files are named by
- * the path under which they are packed. For a member of an archive, `url` is a position and not a
- * path. A position contains no dot, and is not shown. */
+ * the path under which they are packed. This is also true for a member of an archive. Its `url` is
+ * a position, which is recognised here because it contains no dot. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

@@ -4,9 +4,9 @@
  * pattern either includes the paths that match it or excludes them. If several patterns match a
  * path, the last one decides. If a directory is excluded, nothing in it is packed.
  *
- * The first pattern also decides about paths that match no pattern. If the first pattern excludes,
- * such a path is packed. If the first pattern includes, such a path is packed only if it is in a
- * directory that a pattern has included. */
+ * The first pattern also decides about paths that match no pattern. If the first pattern is an
+ * excluding one, a path without a match is packed. If the first pattern is an including one, a path
+ * without a match is packed only if it is in a directory that a pattern has included. */
 #ifndef PACKER_SOURCE_FILTER_H
 #define PACKER_SOURCE_FILTER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the values in a list's columns that are neither paths nor labels. Counts how many of these
- * values become fields and how many cannot, so that no value is lost silently. */
+ * Counts the values in a list's columns, except paths and labels: how many of these values become
+ * fields, and how many cannot. So no value is lost silently. */
 #ifndef PACKER_SOURCE_LIST_COLUMNS_H
 #define PACKER_SOURCE_LIST_COLUMNS_H
 

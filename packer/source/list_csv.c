@@ -123,9 +123,9 @@ static void list_csv_trim(struct list_cell *cell)
     cell->text[cell->size] = '\0';
 }
 
-/* Tries whether `separator` separates the cells of a line: splits a copy of the line into cells.
- * Removes blanks around each cell, because the line may be a header. Returns false if the line
- * cannot be split. */
+/* Tries to split a copy of the line into cells at `separator`. Also removes blanks around each
+ * cell, because the names in a header may have blanks around them. Returns false if the line cannot
+ * be split. */
 static bool split_copy(struct list_parser *p, const char *line, size_t size, char separator,
                        int *code, struct sheaf_error *err)
 {

@@ -2,9 +2,11 @@
  *
  * Converts the paths in a list to paths relative to the list's root.
  *
- * A path in a list is relative to the root, or absolute. An absolute path must be under one of the
- * root's names: the name that was given, the name with the working directory from PWD, or the name
- * without symbolic links. */
+ * A path in a list is relative to the root, or absolute. An absolute path must begin with an
+ * absolute path of the root. A root has up to three absolute paths:
+ * - the path that the user gave; a relative path is taken from the working directory in PWD;
+ * - a relative path that the user gave, taken from the working directory of getcwd();
+ * - the path without symbolic links. */
 #ifndef PACKER_SOURCE_LIST_ROOT_H
 #define PACKER_SOURCE_LIST_ROOT_H
 
@@ -21,7 +23,7 @@ struct list_root {
     char *names[LIST_ROOT_NAMES];
     size_t name_count;          /* the last name is the one without symbolic links */
     struct buf text;            /* the path that was found last */
-    /* directory whose symbolic links were resolved last, or NULL if there is none */
+    /* directory whose symbolic links were resolved last; NULL before the first directory */
     char *directory;
     /* path of `directory` relative to the root, without symbolic links; NULL if `directory` is not
      * under the root */

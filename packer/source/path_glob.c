@@ -81,8 +81,8 @@ static size_t next_component(const char *text, size_t at, size_t size)
 
 static bool match_components(const struct path_glob *g, const char *path, size_t path_size)
 {
-    /* `any` is the position after the last `**` of the pattern. `taken` is the end of those
-     * components of the path that this `**` matches. */
+    /* `any` is the position in the pattern after the last `**` that was reached. `taken` is the end
+     * of the components of the path that this `**` matches. */
     size_t p = 0, t = 0, any = SIZE_MAX, taken = 0;
 
     while (p < g->size || t < path_size) {

@@ -51,12 +51,12 @@ struct problems {
     struct problem *items;
     size_t count, capacity;
     /* `labelled` is the number of samples with a label, and `unlabelled` the number of samples
-     * without one. If neither is 0, the samples without a label are reported. They are packed
-     * nevertheless. */
+     * without a label. If there are both kinds, the samples without a label are reported. They are
+     * packed nevertheless. */
     uint64_t labelled, unlabelled;
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
-    /* samples whose field `cls` does not consist of numbers: `unread` counts the samples without a
-     * label, and `kept_labels` the samples that keep the label from their directory or list */
+    /* samples whose field `cls` does not consist of numbers: `kept_labels` counts samples that keep
+     * the label from their directory or list, and `unread` counts samples that have no label */
     struct cls_words unread, kept_labels;
     uint64_t left_out_values;   /* values of lists that could not become fields */
     /* samples whose class from the directory or list was replaced, because their field `cls`
@@ -73,11 +73,11 @@ void cls_words_say(const struct cls_words *words, const char *what, char *text, 
 /* Reports such samples. */
 void problems_tell_words(const struct problems *p);
 
-/* Counts a sample that has a label (`has_label`) or has none. `key` is the sample's key, and
- * `key_size` its length. */
+/* Counts a sample with a label (`has_label` is true) or without a label. `key` is the sample's key,
+ * and `key_size` its length. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
-/* If some samples have labels and others have none, labels may be missing by mistake. In this case,
+/* If only some of the samples have labels, labels may be missing by mistake. This function then
  * sets result->unlabelled to the number of samples without a label. `set_has_labels` says whether
  * the data set to which samples are appended has samples with labels. */
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
@@ -119,9 +119,9 @@ void problems_limit(struct problems *p, uint64_t found);
  * bad, and the reason of the error is usually SHEAF_REASON_BAD_FILES. With SHEAF_SKIP, the run
  * fails only if a file vanished or changed, or if there are too many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
-/* `code` is the result of a step of the run. Returns `code`, unless problems_verdict() is an error.
- * Then returns this error, because the step may have failed only as a consequence of the bad
- * files. */
+/* If problems_verdict() returns an error, returns this error. Otherwise returns `code`, the result
+ * of a step of the run. The verdict comes first, because the step may have failed only as a
+ * consequence of the bad files. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
 /* Checks that no file was lost. Returns SHEAF_ERR_CHANGED unless `found` equals `packed` plus the
@@ -131,8 +131,7 @@ int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                       struct sheaf_error *err);
 
 /* Returns an error if no sample can be packed (`samples` is 0). If there are problems, the error
- * has the code and the reason of the first problem. If there are none, the error is
- * SHEAF_ERR_NOT_FOUND. */
+ * has the code and the reason of the first problem. Otherwise the error is SHEAF_ERR_NOT_FOUND. */
 int problems_check_packed(const struct problems *p, uint64_t samples, struct sheaf_error *err);
 
 /* Appends all problems from number `first` on to `out`, as lines of skipped.tsv

@@ -47,7 +47,7 @@ char *source_root_name(const struct source *s)
 struct source_look {
     const char *url;
     enum source_at at;
-    /* true if the content can be read at any offset, and false for a pipe */
+    /* true if the content can be read at any offset; false for a pipe */
     bool is_readable;
     bool is_read;
     char bytes[4096];           /* the first ones */

@@ -27,8 +27,8 @@ enum source_at {
     SOURCE_AT_PREFIX
 };
 
-/* The objects that a kind of source consists of (source_ops.objects). Packing does not need this.
- * Only the commands that copy whole objects do (modes/objects.c). */
+/* The objects that a kind of source consists of (source_ops.objects). Only the commands that copy
+ * whole objects use this (modes/objects.c), and packing does not. */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
@@ -174,8 +174,8 @@ int source_refuse(const struct source *source, const char *dest, struct sheaf_er
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 
 /* Two functions that implement source_ops.open. source_open_here() uses the source's own URL as the
- * root. source_open_anywhere() uses the root that the user gave. If the user gave none, it uses "",
- * because the content of the source will state the root. */
+ * root. source_open_anywhere() uses the root that the user gave. If the user gave no root, the root
+ * is "" until the content of the source states it. */
 int source_open_here(struct source *source, const char *root, struct sheaf_error *err);
 int source_open_anywhere(struct source *source, const char *root, struct sheaf_error *err);
 
@@ -203,13 +203,13 @@ int scan_add_object(struct scan *scan, const char *path, const struct catalog_st
                     uint32_t label, struct sheaf_error *err);
 int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_error *problem,
                      struct sheaf_error *err);
-/* Sets *out to whether the user's filter leaves the path out, and counts the path if so. */
+/* Sets *out to whether the user's filter leaves the path out. Counts each path that is left out. */
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err);
-/* Sets *out to whether a path is left out, and counts the path if so. A path is left out if it is
- * clutter (a file that is not data; see clutter.h), or if the user's filter leaves it out. The
- * function is for sources whose scan finds whole paths, such as listings. The scan of a directory
- * tree calls scan_filter() instead, for single directories and files. */
+/* Sets *out to whether a path is left out. Counts each path that is left out. A path is left out if
+ * it is clutter (a file that is not data; see clutter.h), or if the user's filter leaves it out.
+ * The function is for sources whose scan finds whole paths, such as listings. The scan of a
+ * directory tree calls scan_filter() instead, for single directories and files. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
 /* Records an entry of a source as a problem, because it is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,

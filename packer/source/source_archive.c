@@ -108,9 +108,9 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Opens libarchive with only the decompressors that are part of libarchive. For other compressions,
- * libarchive would start other programs. gzip, zstd and LZ4 are decompressed by Sheaf's own codecs
- * instead, because libarchive does not verify gzip's checksum. */
+/* Opens libarchive with only those decompressors that are part of libarchive. For other
+ * compressions, libarchive would start other programs. gzip, zstd and LZ4 frames are decompressed
+ * by Sheaf's own codecs. For example, libarchive does not verify the checksum of gzip. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();

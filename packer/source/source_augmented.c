@@ -110,9 +110,8 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
 }
 
 /* Returns whether a file is an augmented manifest, judging by its first line. The line must begin
- * with `{`, and must not name a file by its path. (A line of a list names a file by its path.) If
- * the file's name ends with ".jsonl", the line must also have an attribute NAME-ref with the URL of
- * an object. */
+ * with `{`, and must not name a file by its path, as a line of a list does. If the file's name ends
+ * with ".jsonl", the line must also have an attribute NAME-ref with the URL of an object. */
 static bool source_augmented_detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

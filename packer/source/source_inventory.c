@@ -4,9 +4,9 @@
  * data files are gzipped CSV files that list a bucket's objects with size and ETag. So the size of
  * an object is known without a request.
  *
- * Rows that are not current objects (delete markers, older versions, markers of directories) are
- * skipped and counted. Rows of objects that are not under the source's root, which the user may
- * set, are also skipped and counted. The class of an object is the directory in its path, as for a
+ * Two kinds of rows are skipped and counted: rows that are not current objects (delete markers,
+ * older versions, markers of directories), and rows of objects that are not under the source's
+ * root. The user may set the root. The class of an object is the directory in its path, as for a
  * prefix. */
 #include <jansson.h>
 #include <stdlib.h>
@@ -250,8 +250,8 @@ static int take_schema(struct inventory *x, const char *schema, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Sets the root to which the objects' paths are relative. This is the root that the user gave,
- * which must be in the listed bucket. Without such a root, it is the whole bucket. */
+/* Sets the root to which the objects' paths are relative. If the user gave a root, it must be in
+ * the listed bucket. Otherwise the root is the whole bucket. */
 static int source_inventory_set_root(struct source *source, struct inventory *x, const char *bucket,
                                      struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of files as a source. The list itself may be a local file or an object in a store. Each
- * file that it names is then found under the root, which is a directory or a prefix in a store. */
+ * A list of files as a source. The list itself may be a local file or an object in a store. The
+ * files that it names are under the root, which is a directory or a prefix in a store. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -328,9 +328,9 @@ const struct source_ops source_csv_ops = {
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
 /* Returns whether a file is a list in JSON Lines. If the file's name ends with .manifest or .json,
- * the file must begin with "{". SageMaker's manifests with objects in S3 are recognised before this
- * function is called. So an augmented manifest that reaches this function has local files, and is
- * read as a list. */
+ * the file must begin with "{". This function is not called for an augmented manifest of objects in
+ * S3, because such a manifest was recognised before. So an augmented manifest that reaches this
+ * function names local files, and is read as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

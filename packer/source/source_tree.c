@@ -191,7 +191,8 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
 }
 
 /* Returns whether the current directory is also one of the directories above it. This happens if a
- * symbolic link leads upwards. The scan must not follow such a link, because it would never end. */
+ * symbolic link leads upwards. The scan must not follow such a link, because the scan would never
+ * end. */
 static bool is_loop(struct tree *t, const struct stat *st)
 {
     bool loop = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the attributes of files, in chunks of paths. One chunk is being filled. Earlier chunks
- * wait for a thread, or are done. The answers of the oldest chunk are taken first, so that they
- * come in order. */
+ * Requests the attributes of files, in chunks of paths. New paths are added to the newest chunk.
+ * Full chunks wait for a thread that requests the attributes. The answers of the oldest chunk are
+ * taken first, so that they come in order. */
 #include "packer/source/stat_queue.h"
 
 #include <errno.h>

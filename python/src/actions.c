@@ -221,8 +221,8 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
 }
 
 /* Verifies the data set and then its columns (fields that are stored in data sets of their own).
- * Adds the counts for the columns to *result, except the number of samples. Each record of a column
- * belongs to a sample that was already counted. */
+ * Adds the counts for the columns to *result. The number of samples does not grow, because each
+ * record of a column belongs to a sample that was already counted. */
 static int verify_all(const struct sheaf_dataset *dataset,
                       const struct sheaf_reader_options *reading,
                       const struct sheaf_verify_options *options,

@@ -2,12 +2,11 @@
  *
  * An arena is memory that a DataLoader's worker and its main program share. They use it to pass
  * samples without copying them through a socket. The arena is a memfd with the largest size that it
- * may reach. It has two parts. Only the beginning of each part that was used so far is backed by
- * memory.
+ * may reach, and has two parts. Only the used beginning of each part is backed by memory.
  *
  * The first part is divided into pieces. A new piece is allocated at the lowest free position, so
- * that memory is reused. This saves time, because the kernel must clear and map fresh memory. Only
- * the process that opened the arena keeps track of the pieces.
+ * that memory is reused. Fresh memory would take more time, because the kernel must clear and map
+ * it. Only the process that opened the arena keeps track of the pieces.
  *
  * The second part is for one reader, which reads its samples directly into this memory
  * (sheaf_reader_options.memory).

@@ -117,7 +117,7 @@ struct batch_object *batch_new(void)
     return batch;
 }
 
-/* Implements the constructor Batch(batch). It makes an object of a derived class that has the same
+/* Implements the constructor Batch(batch), which derived classes use. The new object has the same
  * samples as `batch`, in the same memory. */
 static PyObject *batch_of_batch(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {

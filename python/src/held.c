@@ -92,8 +92,8 @@ void held_forget_owner(struct held *h, int owner)
             end_lease(h, &h->leases[i]);
 }
 
-/* Frees the memory of answers that the workers no longer use. Returns a lease (a struct that
- * records the memory of one answer) that is not in use, or NULL if all are in use. */
+/* Frees the memory of answers that the workers no longer use. A lease is a struct that records the
+ * memory of one answer. Returns a lease that is not in use, or NULL if all are in use. */
 static struct lease *free_lease(struct held *h)
 {
     struct lease *lease = NULL;
@@ -232,8 +232,8 @@ static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample 
             ranges_add(&h->holes, from, samples[i].ordinal, HOLES_MOST);
 }
 
-/* Reads at most `max` samples, and stores the samples whose ordinals (numbers in the rank's part of
- * the epoch) are at least `wanted`. Returns SHEAF_END if the epoch has no more samples. */
+/* Reads at most `max` samples. A sample is stored if its ordinal (number in the rank's part of the
+ * epoch) is at least `wanted`. Returns SHEAF_END if the epoch has no more samples. */
 static int held_read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
 {
     const uint64_t from = h->place;
@@ -322,8 +322,9 @@ void held_skip(struct held *h, uint64_t first)
         h->place = UINT64_MAX;
 }
 
-/* Reads samples until the reader has returned all samples with ordinals (numbers in the rank's part
- * of the epoch) below `end`. Each call of the reader returns at most `step` samples. */
+/* Reads samples until the reader has returned all samples with an ordinal below `end`. The ordinal
+ * of a sample is its number in the rank's part of the epoch. Each call of the reader returns at
+ * most `step` samples. */
 static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                       struct sheaf_error *error)
 {
@@ -352,8 +353,8 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
     return code;
 }
 
-/* Returns whether each sample with an ordinal (sample number) from `first` up to, but not
- * including, `end` is stored in `h` or comes after the reader's position. */
+/* Returns whether each of the samples with the ordinals (sample numbers) `first` to `end` - 1 is
+ * stored in `h` or comes after the reader's position. */
 static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
     for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)
@@ -396,9 +397,8 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts into `out` the stored samples with ordinals (sample numbers) from `first` up to, but not
- * including, `end`, each sample once. (If the reader was moved back, a sample may have been read
- * and stored twice.) */
+/* Puts into `out` the stored samples with the ordinals (sample numbers) `first` to `end` - 1, each
+ * sample once. If the reader was moved back, a sample may have been read and stored twice. */
 static void held_gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -429,10 +429,10 @@ static void held_give_up(struct held *h)
     }
 }
 
-/* Makes the message that answers a request with the samples in h->out. Bytes of fields that are not
- * in the arena (memory shared with the workers) are copied into the arena. `lease` records this
- * copy, so that it can be freed later. If `lease` is NULL, these bytes become a part of the message
- * instead. Returns false if memory is exhausted. */
+/* Makes a message with the samples in h->out, which is the answer to a request. Bytes of fields
+ * that are not in the arena (memory shared with the workers) are copied into the arena. `lease`
+ * records this copy, so that it can be freed later. If `lease` is NULL, these bytes become a part
+ * of the message instead. Returns false if memory is exhausted. */
 static bool held_pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                       char **message)
 {
@@ -464,9 +464,9 @@ static bool held_pack(struct held *h, struct lease *lease, struct serving_answer
     return true;
 }
 
-/* Makes a list of the pieces that contain the samples in `out`, with one reference to each piece.
- * (A piece has the samples that the reader returned in one call.) In `out`, the samples of one
- * piece must be adjacent. */
+/* Makes a list of the pieces that contain the samples in `out`, with one reference to each piece. A
+ * piece has the samples that the reader returned in one call. In `out`, the samples of one piece
+ * must be adjacent. */
 static bool held_take_pieces(const struct held *h, struct piece ***list, size_t *count)
 {
     struct piece **pieces = malloc((h->out_count + 1) * sizeof(pieces[0]));
@@ -571,8 +571,8 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
     return false;
 }
 
-/* Collects in h->out the samples with ordinals (sample numbers) from `first` up to, but not
- * including, `end`. Reads the samples that are not stored yet. */
+/* Collects in h->out the samples with the ordinals (sample numbers) `first` to `end` - 1. Reads the
+ * samples that are not stored yet. */
 static int held_take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                      struct sheaf_error *error)
 {

@@ -74,9 +74,9 @@ struct held {
     /* number of samples in the rank's part of the epoch; a request for one more sample gets the
      * last sample again */
     uint64_t real;
-    /* repeats: how often the last sample of the rank's part of the epoch was returned again,
-     * because the parts of all ranks must be equally long; repeated_bytes: total size in bytes of
-     * the fields in these repetitions */
+    /* How often the last sample of the rank's part of the epoch was returned again, and the total
+     * size in bytes of the fields in these repetitions. The sample is repeated because the parts of
+     * all ranks must be equally long. */
     uint64_t repeats, repeated_bytes;
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
@@ -99,19 +99,18 @@ void held_free(struct held *h);         /* does not free the reader */
 /* Begins a pass (iteration over the loader) at the ordinal `first`, which is a number in the rank's
  * part of the epoch. */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
-/* Records that a worker has requested the samples with ordinals (sample numbers) from `first` up
- * to, but not including, `end`. */
+/* Records that a worker has requested the samples with the ordinals (sample numbers) `first` to
+ * `end` - 1. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* In a pass (iteration over the loader), the ordinals (sample numbers) that were requested so far
- * may have gaps. held_gap returns the first ordinal of the first gap, which follows the first
- * requested range. held_gap_end returns the first requested ordinal after the gap that begins at
- * `gap`. For example, if the ordinals 0 to 9 and 20 to 29 were requested, the gap begins at 10 and
- * ends at 20. */
+/* The ordinals (sample numbers) that were requested so far in a pass (iteration over the loader)
+ * may have gaps. held_gap returns the first ordinal of the first gap. held_gap_end returns the
+ * ordinal after the end of the gap that begins at `gap`. For example, if the ordinals 0 to 9 and 20
+ * to 29 were requested, the functions return 10 and 20. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
 /* A rank with `workers` workers has requested `count` samples from the ordinal `first` on. The
- * reader must first read all samples before `first`, and these samples must stay in memory for
- * other requests. Returns whether there is room for the samples before `first`.
+ * reader must first read all samples before `first`, and keep them in memory for other requests.
+ * Returns whether there is room for them.
  *
  * There are two limits: one for the bytes of the samples that are already kept, and one for the
  * number of samples to be read. The second limit grows with `workers`, because each worker requests
@@ -119,9 +118,8 @@ uint64_t held_gap_end(const struct held *h, uint64_t gap);
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Records that no worker will request samples with ordinals (sample numbers) below `first`. */
 void held_skip(struct held *h, uint64_t first);
-/* Drops the samples with ordinals (sample numbers) from `first` up to, but not including, `end`,
- * because no worker will request them. The reader had to read these samples to reach requested
- * samples after them. */
+/* Drops the samples with the ordinals (sample numbers) `first` to `end` - 1, because no worker will
+ * request them. The reader had to read these samples to reach requested samples after them. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
 /* Makes the reply to a request for `count` samples from the ordinal (sample number) `first` on, and

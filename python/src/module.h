@@ -157,9 +157,8 @@ void hold_drop(struct hold *hold);
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    /* The array `samples` if the batch itself has allocated this array, otherwise NULL. Each block
-     * of memory (`holds`) has an array of only its own samples. So a batch with samples in several
-     * blocks allocates an array for all of them. */
+    /* The array that this batch has allocated for `samples`, which is needed if the samples are in
+     * several blocks of memory (`holds`). NULL if `samples` points into the array of a block. */
     struct sheaf_sample *own;
     size_t count;
     struct hold **holds;

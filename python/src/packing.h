@@ -4,13 +4,17 @@
  * between processes. packing.c writes the bytes without using Python, and packed.c makes Batches of
  * the bytes.
  *
- * The bytes consist of these parts, one after another: a head, the table of samples, the table of
- * the fields of all samples, the labels of all samples, the texts (keys and names), and the bytes
- * of the fields. The bytes of the fields may be in an arena (arena.h) instead, which is memory that
- * both processes share.
+ * The bytes consist of these parts, one after another:
+ * - a head;
+ * - the table of samples;
+ * - the table of the fields of all samples;
+ * - the labels of all samples;
+ * - the texts (keys and names);
+ * - the bytes of the fields.
  *
- * All offsets are relative to the head, except the offsets of fields in an arena, which are
- * relative to the start of the arena. */
+ * The bytes of the fields may be in an arena (arena.h) instead, which is memory that both processes
+ * share. Offsets of fields in an arena are relative to the start of the arena. All other offsets
+ * are relative to the head. */
 #ifndef PYTHON_PACKING_H
 #define PYTHON_PACKING_H
 
@@ -59,8 +63,8 @@ struct packed_extent {
 struct layout {
     size_t fields, labels;
     size_t text;                /* bytes */
-    /* upper limit of the number of bytes of fields that packed_put copies; 0 if all these bytes are
-     * already in memory that the receiver shares */
+    /* upper limit for the number of bytes that packed_put copies from fields; 0 if the bytes of all
+     * fields are already in memory that the receiver shares */
     size_t data;
     bool refers;                /* some fields already lie in the receiver's memory */
 };

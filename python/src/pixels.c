@@ -163,7 +163,8 @@ static void crops_rest_free(struct feeding_task *task)
 }
 
 /* Lets the thread that reads samples free the memory of the batch, because freeing it would delay
- * the program's thread. Returns false if that is not possible. */
+ * the program's thread. Returns false if the crops are not made yet, if there is no such thread, or
+ * if memory is exhausted. */
 static bool leave_rest(struct crops_object *self)
 {
     struct crops_rest *rest = self->is_made && self->server != NULL ? malloc(sizeof(*rest)) : NULL;

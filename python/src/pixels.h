@@ -45,12 +45,12 @@ struct slot_parts {
  * time per batch. */
 struct slot_object {
     PyObject_HEAD
-    /* a tuple of arrays. There is one array of image crops for each view (kind of crop). For each
+    /* A tuple of arrays. There is one array of image crops for each view (kind of crop). For each
      * mask, there is one array of mask crops for each view. */
     PyObject *arrays;
-    /* a Python function: make_parts(arrays) returns a list with one tuple for each of several later
-     * batches. The tuple has three items: the memory of the labels, the memory of the boxes, and
-     * the tuple of objects that the program gets. */
+    /* A Python function for the objects of several later batches. make_parts(arrays) returns a list
+     * with one tuple for each batch. The tuple has three items: the memory of the labels, the
+     * memory of the boxes, and the tuple of objects that the program gets. */
     PyObject *make_parts;
     Py_buffer *buffers;             /* the memory of the arrays */
     void **out;
@@ -71,8 +71,8 @@ struct crops_object {
     struct pool_object *pool;
     struct slot_object *slot;       /* NULL once the crops are made */
     struct slot_parts parts;        /* the objects of this batch */
-    /* for each attribute of the batch (enum crops_part): the value that the program has set in its
-     * place, or NULL if the program has set none */
+    /* for each attribute of the batch (enum crops_part): the value with which the program has
+     * replaced the attribute, or NULL if the program has not replaced it */
     PyObject *replaced[CROPS_PARTS];
     /* number of samples for which the memory of the batch has room */
     size_t room;

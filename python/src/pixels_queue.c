@@ -8,11 +8,11 @@
  * There are two ways to get the next batch of a queue:
  * - PixelQueue.first returns the next batch even if its crops are not made yet.
  * - next() of a ReadyBatches returns the next batch if it is complete. This is fast, because it
- *   runs no Python code of this package. If the batch is not complete, next() calls the method
- *   _next_other() of the Python class and returns its result.
+ *   runs no Python code of this package. Otherwise next() calls the method _next_other() of the
+ *   Python class and returns its result.
  *
- * Both functions also begin new batches, up to the allowed number of batches in advance. So almost
- * every batch is complete when the training loop asks for it. */
+ * Both ways also begin new batches, up to the allowed number of batches in advance. So almost every
+ * batch is complete when the training loop asks for it. */
 #include "pixels.h"
 
 #include <stddef.h>
@@ -264,9 +264,9 @@ static int ready_set_queue(struct ready_object *self, PyObject *value, void *Py_
     return 0;
 }
 
-/* Adds two times to `times`. The first is the time from the previous call to the present call, in
- * which the program used its batch. The second is the time of the present call, which began at
- * `begun`. */
+/* Adds two times to `times`. The first is the time between the previous call and the present call,
+ * while the program used its batch. The second is the time since `begun`, when the present call
+ * began. */
 static void ready_count(struct ready_object *self, struct ready_times *times, uint64_t begun)
 {
     const uint64_t now = pixels_clock_ns();

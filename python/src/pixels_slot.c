@@ -152,9 +152,10 @@ static void slot_dealloc(struct slot_object *self)
 }
 
 /* Returns whether this slot's arrays can be used for new crops. They cannot be used while crops are
- * being made in them, or while the program has a reference to one of them. An array that the
- * program does not use has only these references: one from the tuple self->arrays, one from its
- * Py_buffer in self->buffers, and one from each tuple of parts. */
+ * being made in them, or while the program has a reference to an array.
+ *
+ * If the program has no reference to an array, the array has only these references: one from the
+ * tuple self->arrays, one from its Py_buffer in self->buffers, and one from each tuple of parts. */
 static bool slot_is_free(const struct slot_object *self)
 {
     const Py_ssize_t own = 2 + (Py_ssize_t)self->part_count;

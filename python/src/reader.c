@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python type Reader. This file opens and closes it, and has its epochs, positions and
- * properties; see reader.h. */
+ * The Python type Reader; see reader.h. This file opens and closes a Reader, and implements its
+ * epochs, positions and properties. */
 #include "reader.h"
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
@@ -45,8 +45,9 @@ static void forget_batch(struct reader_object *self)
  * the move. Drops the samples that the program has not received yet, even if a Python exception is
  * set.
  *
- * If the move failed, stores the error in self->failed, and the next call of a method raises it.
- * The present call may have to raise another exception, from the program's callable. */
+ * If the move failed, stores the error in self->failed, so that the next call of a method raises
+ * it. The present call cannot always raise it, because the program's callable may have raised
+ * another exception. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;
@@ -125,7 +126,8 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_CHANGED)
-        /* if the library refused the position, the reader is still at its old position */
+        /* unless the library refused the position, so that the reader is still at its old
+         * position */
         note_place(self, code);
     if (code != SHEAF_OK || PyErr_Occurred()) {
         raise_own(self);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The internals of the Python type Reader. reader.c has its epochs and its properties. opening.c
- * opens the C library's reader on another thread. reading.c takes samples from the library and
- * returns them to the program.
+ * The internals of the Python type Reader. reader.c implements its epochs and its properties.
+ * opening.c opens the C library's reader on another thread. reading.c takes samples from the
+ * library and returns them to the program.
  *
  * The library returns a batch of samples, which becomes self->batch. The program then receives
  * these samples one by one. self->next is the index of the first sample in self->batch that the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Takes samples from the C library and returns them to the program, one by one or in batches; see
- * reader.h. The library may already have returned samples that the program has not received yet. So
- * the program's position is before the library's position, by the number of these samples. */
+ * reader.h. The library may already have returned samples that the program has not received yet.
+ * The program's position is the position before these samples. */
 #include "reader.h"
 
 #include <stdlib.h>

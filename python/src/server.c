@@ -176,9 +176,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     int is_shared;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    /* Python code repeats samples to make the parts of all ranks equally long, so the reader does
-     * not do it. If each host has only some of the shards, the Python code passes a value for the
-     * option `remainder`. options_set below then replaces this value. */
+    /* The reader must not repeat samples to make the parts of all ranks equally long, because
+     * Python code does it. If each host has only some of the shards, the Python code passes another
+     * value for the option `remainder`, and options_set below replaces SHEAF_KEEP by this value. */
     options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIKp:Server", &source, &ranks, &wait_seconds, &is_shared) ||
         options_set(&options, reader_options_table, keywords) != 0) {
@@ -329,10 +329,10 @@ struct own_use {
     unsigned forks;                 /* number of forks when the samples came */
 };
 
-/* Frees samples that this process no longer uses. A forked child does not free them, because they
- * belong to its parent. If the samples are in an arena (shared memory) and the process has forked
- * since it received them, the parent does not free them either, because the child may use the same
- * memory. */
+/* Frees samples that this process no longer uses. A forked child does not free samples that it has
+ * inherited, because they belong to its parent. If samples are in an arena (shared memory) and the
+ * process has forked since it received them, the process does not free them either, because the
+ * child may use the same memory. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;

@@ -34,8 +34,8 @@ static bool is_ending(struct serving *s)
 }
 
 /* Removes a client from the list of clients, and closes the descriptor of its socket. A closed
- * descriptor must not stay in the list, because a forked child closes all descriptors in the list,
- * and the number may already belong to another file. */
+ * descriptor must not stay in the list, because a forked child closes all descriptors in the list.
+ * The number of the closed descriptor may already belong to another file. */
 void serving_drop_client(struct serving *s, struct client *c)
 {
     const int descriptor = c->descriptor;
@@ -380,8 +380,8 @@ static void serving_do_answer(struct serving *s, struct client *c)
  * There are two usual causes:
  *
  * - Other software, such as accelerate, distributes the samples among the ranks a second time.
- * - A pass continues from a saved state, and the program skips batches that the loader has already
- *   skipped. */
+ * - A pass continues from a saved state. The loader has already skipped the earlier batches, and
+ *   the program skips further ones. */
 static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint64_t to)
 {
     char text[600];

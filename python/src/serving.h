@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * The serving thread reads samples with one reader, for all workers of a rank. Workers request
- * samples over a Unix socket. The process in which the thread runs calls the thread directly.
+ * samples over a Unix socket. The process in which the thread runs makes its requests by calling
+ * functions.
  *
  * Requests come in any order, but the reader only moves forward. To answer a request, the thread
  * also reads the samples before the requested samples, and keeps them for the workers that will
  * request them.
  *
- * If no worker will request the first samples of a pass (iteration over the loader), the reader
- * skips these samples, unless the pass continues from a saved state. Other samples that no worker
- * will request are an error, because the program would lose them.
+ * Some samples will not be requested by any worker. If they are the first samples of a pass
+ * (iteration over the loader), the reader skips them, unless the pass continues from a saved state.
+ * At any other place they are an error, because the program would lose them.
  *
  * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once. So all ranks of a host
  * SHARE one reader and its thread (serving_ranks.c).
@@ -74,8 +75,8 @@ static inline bool serving_ask_is_valid(const struct serving_ask *ask)
            ask->first < UINT64_MAX - ask->count;
 }
 
-/* A pass is one iteration over the loader. `first` is the ordinal at which the pass begins (the
- * number of a sample in the rank's part of the epoch). `number` identifies the pass.
+/* A pass is one iteration over the loader. `number` identifies the pass. The pass begins at the
+ * ordinal `first`, which is a sample's number in the rank's part of the epoch.
  *
  * If several ranks share the thread, `number` has two halves. The upper half counts the passes. The
  * lower half (SERVING_PLACE_BITS bits) is a checksum of values that must be the same on all ranks,

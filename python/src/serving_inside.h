@@ -17,7 +17,7 @@ struct client {
     int descriptor;
     bool is_welcome;
     struct serving_hello hello;
-    /* the request of the client that is not answered yet; ask.count is 0 if no request waits */
+    /* the client's request that is not answered yet; ask.count is 0 if there is no such request */
     struct serving_ask ask;
     bool is_noted;                  /* whether `ask` was recorded in its pass */
     /* the ordinal (sample number) at which the pass (iteration over the loader) ends, as the thread
@@ -88,9 +88,9 @@ static inline bool serving_is_shared(const struct serving *s)
  * the loader). serving_pass_is_over returns whether all ranks have finished this pass. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
-/* Returns true if each worker has already requested a later sample in this pass (iteration over the
- * loader), or will not make further requests. The sample with this ordinal (sample number) will
- * then not be requested any more. */
+/* Returns true if no worker will request the sample with this ordinal (sample number) any more.
+ * This is certain if each worker has already requested a later sample in this pass (iteration over
+ * the loader), or will not make further requests. */
 bool serving_all_are_past(const struct serving *serving, const struct client *asker,
                           uint64_t ordinal);
 /* Returns whether some ranks have left the pass early. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Keeps the state of the ranks of a host that share the serving thread, because they read a channel
- * of pipes (Amazon SageMaker's Pipe mode). The thread begins another pass (iteration over the
- * loader) when all ranks have finished the present pass. If a rank has not begun the pass, the
- * thread waits for this rank, up to a time limit.
+ * of pipes (Amazon SageMaker's Pipe mode).
+ *
+ * The thread begins another pass (iteration over the loader) when all ranks have finished the
+ * present pass. If a rank has not begun the pass, the thread waits for this rank, up to a time
+ * limit.
  *
  * A rank reads with one or several workers. It has finished a pass when each of its workers was
- * told the end of the pass or has closed its connection.
- *
- * A rank has also finished a pass when one of its workers makes a request in a later pass. In this
- * case, the rest of the rank's samples is skipped, and the other ranks are not affected. */
+ * told the end of the pass or has closed its connection. It has also finished a pass when one of
+ * its workers makes a request in a later pass. In this case, the rest of the rank's samples is
+ * skipped, and the other ranks are not affected. */
 #include "serving_inside.h"
 
 static bool serving_ranks_is_of(const struct client *c, uint32_t rank)

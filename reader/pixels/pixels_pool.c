@@ -47,8 +47,8 @@ struct sheaf_pixels_batch {
     /* the jobs of the batch, at most one for each thread */
     struct crop_job *jobs;
     size_t job_count;
-    /* Only the last job of the batch wakes the threads that wait for the batch. If each job woke
-     * them, a training loop would be woken once for each thread of the pool. */
+    /* Threads use this lock and condition to wait for the batch. Only its last job wakes them. If
+     * each job woke them, a training loop would be woken once for each thread of the pool. */
     pthread_mutex_t lock;
     pthread_cond_t made;
     struct {
