@@ -13,10 +13,9 @@
 #include "publish/destination.h"
 #include "store/store.h"
 
-/* A data set that sheaf_append has opened, for one of two purposes. Either samples are appended to
- * it, or it is another split (such as "val") of the data set to which samples are appended. In
- * another split, keys are only looked up, because a sample must not be added if another split
- * already has it. */
+/* A data set that sheaf_append has opened. Samples are appended to some of these data sets. Each
+ * other one is another split (such as "val") of the same data. Its keys are only looked up, because
+ * a sample must not be added if another split already has it. */
 struct append_split {
     char name[SPLIT_NAME_BYTES];
     char *directory;
@@ -29,8 +28,8 @@ struct append {
     struct sheaf_read_options reading;
     struct append_split targets[SPLIT_LIMIT];   /* these grow: one data set, or all splits */
     uint32_t target_count;
-    /* the other splits of the same data, if samples are appended to only one split; otherwise there
-     * are none */
+    /* the other splits of the same data, if samples are appended to only one split; if there are no
+     * other splits, other_count is 0 */
     struct append_split others[SPLIT_LIMIT];
     uint32_t other_count;
     /* the directory of the data set, or the directory that contains all splits */
@@ -42,10 +41,11 @@ struct append {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Finds which of the keys belong to the first `samples` samples of a data set. Sets known[i] to
- * `name`, the name of the data set, if keys[i] is one of them. The library reads the samples that
- * may have one of the keys. If these samples do not fit into memory together, the function looks up
- * the first half of the keys and then the second half. */
+/* Finds the keys that a data set already has. Sets known[i] to `name` if keys[i] belongs to one of
+ * the first `samples` samples of the data set.
+ *
+ * To compare keys, all samples that may have one of the keys are read. If they do not fit into
+ * memory together, the function looks up the first half of the keys and then the second half. */
 static int append_find_known(const struct append *a, const struct sheaf_dataset *dataset,
                              const char *name, uint64_t samples, const char *const *keys,
                              size_t count,
@@ -187,9 +187,9 @@ static int append_open_target(struct append *a, const char *url, const char *dir
     return SHEAF_OK;
 }
 
-/* Called for each subdirectory of the directory that the user named. If the subdirectory `name` has
- * a data set that is the split `name`, takes the definition of all splits (such as
- * "train=0.8,val=0.2") from the options of this data set. */
+/* Called for each subdirectory of the directory that the user named. `name` is the name of the
+ * subdirectory. If it contains the data set of a split with the same name, takes the definition of
+ * all splits (such as "train=0.8,val=0.2") from the options of this data set. */
 static int look_at_split(void *context, char *directory, const char *name,
                          struct sheaf_error *err)
 {

@@ -2,12 +2,12 @@
  *
  * sheaf_convert: writes the samples of a data set to shards in another container.
  *
- * Usually each new shard has the samples of one old shard. So the result is the same as packing the
- * original files into the new container. There are two exceptions:
- * - If the source is standard input, a single file without a manifest, or a view (a mix of data
- *   sets), new shards are cut by size, as in packing.
- * - If the caller wants other shards or a shuffled order, each new shard gets an equal share of the
- *   samples or bytes, provided that the amount of data is known. */
+ * Usually each new shard has the samples of one old shard. The result is then the same as packing
+ * the original files into the new container. There are two exceptions:
+ * - New shards are cut by size, as in packing, if the source is standard input, a single file
+ *   without a manifest, or a view (a mix of data sets).
+ * - Each new shard gets an equal share of the samples or bytes, if the caller wants another size or
+ *   number of shards, or a shuffled order. For this purpose, the amount of data must be known. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -86,8 +86,8 @@ static bool is_of_sample(int code, const struct sheaf_error *err)
     }
 }
 
-/* Leaves out a sample because the new container cannot store it, or because an image of it fails
- * the check. Counts and reports the sample like a sample that could not be read. */
+/* Leaves out a sample because the new container cannot store the sample, or because one of its
+ * images fails the check. Counts and reports the sample like a sample that could not be read. */
 static int convert_leave_out(struct convert *c, const struct sheaf_sample *sample,
                              const struct sheaf_sample *mapped, struct sheaf_error *err)
 {
@@ -111,8 +111,9 @@ static int convert_leave_out(struct convert *c, const struct sheaf_sample *sampl
     return convert_packed(c, packer_leave_out(c->packer, mapped, mapped->key, err), err);
 }
 
-/* Counts a sample whose record is not a tf.train.Example, so that the sample has only one field. A
- * record that is copied to TFRecord unchanged is not counted, because its content is not lost. */
+/* Counts a sample whose record is not a tf.train.Example. Such a sample has only one field. A
+ * record that is copied unchanged to a TFRecord shard is not counted, because no content is
+ * lost. */
 static void count_opaque(struct convert *c, const struct sheaf_sample *sample,
                          const struct kept_features *kept)
 {
@@ -150,9 +151,9 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
 }
 
 /* Converts or checks the images of samples on several threads. `samples` is an array of *count
- * samples. The packer may choose only the first samples of the array, and *count is then set to
- * their number. The caller must append these samples to the new data set before the next call. If
- * no image needs to be converted or checked, *count does not change. */
+ * samples. If their images need work, the function handles the first n samples of the array, and
+ * sets *count to n. The packer chooses n. The caller must append these n samples to the new data
+ * set before the next call. If no image needs work, *count does not change. */
 static int convert_prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                            struct sheaf_error *err)
 {
@@ -179,8 +180,8 @@ static int convert_prepare(struct convert *c, const struct sheaf_sample *samples
     return code;
 }
 
-/* Returns whether Sheaf itself wrote all records of the data set. In TFRecord shards, these records
- * are tf.train.Examples with keys. */
+/* Returns whether Sheaf itself wrote all records of the data set. If it did, each record of a
+ * TFRecord shard is a tf.train.Example with a key. */
 static bool are_ours(const struct sheaf_dataset *d)
 {
     bool ours = d->sources != NULL || (d->has_manifest && d->manifest.ours);
@@ -383,9 +384,9 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Opens the caller's map of old field names to new field names. If the data set's manifest lists
- * its fields, returns an error for a name in the map that no sample has. So the error comes before
- * any file is written. */
+/* Opens the caller's map of old field names to new field names. If the manifest of the data set
+ * lists the fields, checks that each old name in the map is in this list. So a wrong name causes an
+ * error before any file is written. */
 static int open_map(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -404,8 +405,8 @@ static int open_map(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_OK && info->field_count != 0 ? field_map_check(c->map, err) : code;
 }
 
-/* Copies some packing options from the manifests of the sources to the new data set: the options
- * that describe its samples, such as the size to which images were resized. */
+/* The manifests of the sources state how the sources were packed. Copies to the new data set the
+ * options that describe samples, such as the size to which images were resized. */
 static int inherit(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->in.dataset;
@@ -532,7 +533,8 @@ int convert_append_all(struct convert *c, const struct sheaf_sample *samples, si
     return code;
 }
 
-/* Reads the data set once, and appends its samples or those of the current split. */
+/* Reads the data set once, and appends its samples to the new data set. If the samples are divided
+ * among splits, appends only the samples of the current split. */
 static int copy_pass(struct convert *c, struct sheaf_error *err)
 {
     uint64_t shard = 0;

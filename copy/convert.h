@@ -35,8 +35,8 @@ struct convert {
      * TFRecord records */
     bool keeps;
     sheaf_report_fn *note;      /* the caller's; NULL: none */
-    /* whether the records that are not tf.train.Examples are counted in `opaque`; for this, the
-     * reader keeps the features of each record, and a record without features is not an Example */
+    /* True if `opaque` counts the records that are not tf.train.Examples. For this count, the
+     * reader keeps the features of each record. A record without features is not an Example. */
     bool looks;
     /* number of records that are not tf.train.Examples; each of them becomes a sample with one
      * field */
@@ -81,8 +81,8 @@ void convert_set_shards(struct convert *c, uint64_t samples, uint64_t bytes);
 int convert_split_deal(struct convert *c, struct sheaf_error *err);
 /* Begins to read the samples again, for the split number `split`. */
 int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *err);
-/* Returns whether a sample is copied in this reading of the data set: it belongs to the current
- * split, or there are no splits. */
+/* Returns whether a sample is copied in this reading of the data set. It is copied if it belongs to
+ * the current split, or if there are no splits. */
 bool convert_split_wants(const struct convert *c, const struct sheaf_sample *sample);
 
 #endif

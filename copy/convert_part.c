@@ -28,9 +28,9 @@ static int convert_part_open_source(const struct sheaf_plan_info *plan, const ch
     sheaf_dataset_get_info(*dataset, &info, sizeof(info));
     if (strcmp(info.fingerprint, plan->fingerprint) == 0)
         return SHEAF_OK;
-    /* The plan may have been made before samples were appended to the data set or edited. In that
-     * case, the plan contains an earlier fingerprint of the data set. The manifest lists the
-     * earlier fingerprints. */
+    /* The plan states the fingerprint that the data set had when the plan was made. If samples were
+     * appended or edited since then, this is an earlier fingerprint, which the manifest also
+     * lists. */
     if (info.manifest_json != NULL && strstr(info.manifest_json, plan->fingerprint) != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has grown or was edited since the plan was "
                        "made: make the plan of its conversion again", plan->root);

@@ -91,7 +91,7 @@ static int make_labels(struct conversion *c, struct sheaf_error *err)
 
 /* ---- Repeated keys --------------------------------------------------------------------------- */
 
-/* The keys of the samples that were read so far, with which repeated keys are found. */
+/* The keys of the samples that were read so far. Used to find repeated keys. */
 struct key_reading {
     const struct sheaf_pack_options *options;
     struct keyset keys;
@@ -179,9 +179,11 @@ static int find_repeats(struct conversion *c, const char *source, struct sheaf_e
 }
 
 /* Records in the plan what happens to each sample that has the key of an earlier sample. To find
- * these samples, the function reads all samples. It reads no samples in two cases. If the caller
- * does not allow repeated keys, it only returns an error if the manifest counts repeated keys. If
- * Sheaf packed the data set, every key occurs only once. */
+ * these samples, the function reads all samples. There are two exceptions:
+ * - If the caller does not allow repeated keys, no samples are read. The function returns an error
+ *   if the manifest says that keys are repeated.
+ * - If Sheaf packed the data set and the manifest counts no repeated keys, no samples are read,
+ *   because no key is repeated. */
 static int plan_keys(struct conversion *c, const char *source, struct sheaf_error *err)
 {
     const struct manifest *m = &c->manifest;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides the samples of a data set among splits for sheaf_convert. A sample goes to the split to
- * which sheaf_pack would give a file with the same key and the same label: the samples of each
- * class are sorted by a hash of their keys, and the first ones go to the first split. */
+ * Divides the samples of a data set among splits for sheaf_convert. A sample goes to the same split
+ * as a file with the same key and label in sheaf_pack. For this purpose, the samples of each class
+ * are sorted by a hash of their keys. The first samples in this order go to the first split. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -55,8 +55,8 @@ static int compare_split_places(const void *first, const void *second)
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* Adds the place of sample `s`. Its label may come from the field map of the conversion. If the map
- * cannot be applied, and the conversion leaves out such samples, the sample gets no place: it does
- * not count among the samples of any class. It is left out when the last split is copied. */
+ * cannot be applied, and the conversion skips bad samples, the sample gets no place. It is then
+ * skipped when the samples of the last split are copied. */
 static int add_place(struct split_dealing *d, const struct copying *in,
                      const struct sheaf_sample *s, struct sheaf_error *err)
 {
@@ -108,8 +108,8 @@ static int read_places(struct split_dealing *d, struct sheaf_error *err)
 
 /* ---- Dividing -------------------------------------------------------------------------------- */
 
-/* Notes a class if the split that gets the rest has no sample of the class. `place` is the place of
- * one of its samples. */
+/* Called if the split that gets the rest of the samples has no sample of a class. Records this
+ * class. `place` is the place of one sample of the class. */
 static void note_small_class(struct split_dealing *d, const struct split_place *place,
                              uint64_t samples)
 {
@@ -123,8 +123,8 @@ static void note_small_class(struct split_dealing *d, const struct split_place *
     split_small_add(&d->small, name, place->has_label, place->label, samples);
 }
 
-/* Gives the samples places[first] to places[end - 1], which are all samples of a class, to
- * splits. */
+/* Divides the samples of one class among the splits. The samples have the places places[first] to
+ * places[end - 1]. */
 static void deal_class(struct split_dealing *d, uint64_t first, uint64_t end,
                        struct split_carry *carry)
 {
@@ -242,7 +242,8 @@ int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *e
     convert_set_shards(c, c->split.samples[split], c->split.bytes[split]);
     if (split == 0)
         return SHEAF_OK;
-    reading.report = NULL;      /* bad records were reported when the first split was read */
+    /* bad records were already reported when the first split was read */
+    reading.report = NULL;
     copying_close(in, NULL);
     copying_init(in, in->dataset, &watch, progress.stage);
     in->progress = progress;

@@ -20,8 +20,8 @@ struct copying {
     struct sheaf_reader *reader;
     struct watch watch;
     struct sheaf_progress progress;
-    /* shuffles: whether the samples are read in a shuffled order instead of the data set's order;
-     * seed: number that determines the shuffled order */
+    /* `shuffles` is true if the samples are read in a shuffled order, and not in the order of the
+     * data set. `seed` determines the shuffled order. */
     bool shuffles; uint64_t seed;
     pthread_t waker;
     bool has_waker;
@@ -52,9 +52,9 @@ int copying_check_space(const struct copying *c, const char *dest, uint64_t file
                         struct sheaf_error *err);
 /* Counts a sample that was copied. */
 void copying_done(struct copying *c, const struct sheaf_sample *sample);
-/* Puts the location of a sample before an error message about the sample. If the error is that the
- * key exists already, and the data set consists of several sources, adds advice for a key that two
- * sources have. Changes SHEAF_ERR_ARGUMENT to SHEAF_ERR_UNSUPPORTED, because the content of a
+/* Puts the location of a sample before an error message about the sample. If the error is a
+ * repeated key, and the data set has several sources, adds advice: a view can leave the sample out
+ * of one source. Changes SHEAF_ERR_ARGUMENT to SHEAF_ERR_UNSUPPORTED, because the content of a
  * sample is not an argument of the caller. Returns the error code. */
 int copying_place(const struct copying *c, const struct sheaf_sample *sample,
                   struct sheaf_error *err);

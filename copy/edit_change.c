@@ -262,7 +262,8 @@ struct counting {
     struct edit *edit;
     struct tally removed, added;
     struct buf fields;          /* struct sheaf_field[] of a changed sample */
-    struct buf content;         /* content of a file that is compared with a field */
+    /* content of a file that is compared with a field */
+    struct buf content;
 };
 
 static bool is_same_label(const struct sheaf_sample *s, const struct plan_label *l)
@@ -311,8 +312,9 @@ static int check_files(struct edit *e, struct edit_change *c, const struct sheaf
     return SHEAF_OK;
 }
 
-/* Sets *differs to whether a file has other content than the field of the sample that it shall
- * replace. Reads a file only if it has the size of the field. */
+/* Compares files of the caller with the fields of the sample that they shall replace. Sets *differs
+ * to whether at least one file differs from its field. Reads a file only if it has the same size as
+ * its field. */
 static int compare_files_of(struct counting *n, const struct edit_change *c,
                             const struct sheaf_sample *s, bool *differs, struct sheaf_error *err)
 {
@@ -381,8 +383,9 @@ static int count_one(struct counting *n, struct edit_change *c, const struct she
         return code;
     if (c->has_label && !c->is_deleted && is_same_label(s, edit_label_of(e, c)))
         c->has_label = false;
-    /* If the label changes, the files are kept, because a file `cls` of the caller must not
-     * contradict the new label. */
+    /* Files that do not differ from their fields are dropped, but not if the label changes. A file
+     * `cls` may contradict the new label, and is kept so that writing the sample returns an
+     * error. */
     if (!differs && !c->has_label)
         c->file_count = 0;
     if (!c->is_deleted && !c->has_label && c->file_count == 0)
@@ -401,7 +404,7 @@ static int count_one(struct counting *n, struct edit_change *c, const struct she
 }
 
 /* Adds the effects of some changes to the counts that the data set will have. The changes are those
- * from `first` up to, but not including, `end`. Their samples must be in one shard. */
+ * from `first` up to, but not including, `end`. All of them must change samples of one shard. */
 static int count_some(struct counting *n, size_t first, size_t end, uint64_t *payload,
                       struct sheaf_error *err)
 {
@@ -412,7 +415,8 @@ static int count_some(struct counting *n, size_t first, size_t end, uint64_t *pa
     struct sheaf_kept *kept;
     int code;
 
-    if (e->has_source)          /* leaves room for a file that is compared with a field */
+    /* A quarter of the memory is left for the content of a file that is compared with a field. */
+    if (e->has_source)
         reading.memory_bytes -= reading.memory_bytes / 4;
     for (size_t i = first; i < end; i++)
         numbers[i - first] = e->changes[i].number;
@@ -457,7 +461,7 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
 }
 
 /* Handles the changes of one shard: the changes from `first` up to, but not including, `end`.
- * Removes the changes that have no effect from the array. Moves the remaining changes to index
+ * Removes from the array the changes that have no effect. Moves the remaining changes to index
  * *kept of the array, and increases *kept by their number. If a change remains, adds `shard` to the
  * list of shards that are written again. */
 static int edit_change_add_shard(struct counting *n, size_t shard, size_t first, size_t end,
@@ -510,8 +514,8 @@ static int edit_change_find_shards(struct counting *n, struct sheaf_error *err)
     return code;
 }
 
-/* Copies the counts of fields from the manifest to `fields`, by converting the counts to JSON and
- * back. */
+/* Copies to `fields` the counts of fields in the manifest. The counts are converted to JSON and
+ * back, because functions for this exist already. */
 static int copy_fields(const struct manifest *m, uint64_t samples, struct tally *fields,
                        struct sheaf_error *err)
 {

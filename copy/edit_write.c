@@ -96,8 +96,8 @@ static int edit_write_take_slot(struct rewriting *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Makes sure that a block (a group of records that is compressed as a whole) is open, and has
- * enough memory for one more record. If the open block is too full, begins a new block. */
+/* Makes sure that a block is open, and has enough memory for one more record. (A block is a group
+ * of records that is compressed as a whole.) If the open block is too full, begins a new block. */
 static int edit_write_open_block(struct rewriting *r, const struct block_need *more,
                                  struct sheaf_error *err)
 {

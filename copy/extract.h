@@ -24,9 +24,9 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
                  struct sheaf_error *error);
 
 /* Writes a new file with this content and creates its parent directories. Refuses an absolute path,
- * a component that is empty, "." or "..", a symbolic link in the path, and an existing file (but
- * see `resume` in extract_open). If the process ends at any point, the file is complete or does not
- * exist. */
+ * a symbolic link in the path, and a component that is empty, "." or "..". Also refuses an existing
+ * file, but see `resume` in extract_open. If the process ends at any point, the file is complete or
+ * does not exist. */
 int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
                  struct sheaf_error *error);
 

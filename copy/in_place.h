@@ -12,7 +12,7 @@
 struct in_place {               /* zero-initialised */
     char *prefix,               /* beginning of the names of the data set's shards */
         /* names of the other programs (such as "dali") for which the data set has index files,
-         * separated by commas; NULL if there are none */
+         * separated by commas; NULL if the data set has only its own index files */
         *index;
     const char **shards;        /* names of the shards that are written; borrowed */
     size_t shard_count;
@@ -22,19 +22,19 @@ struct in_place {               /* zero-initialised */
  * manifest. The caller frees *directory. */
 int in_place_directory(const char *dataset, char **directory, struct sheaf_error *err);
 
-/* Checks that a data set can be changed in its directory. Returns SHEAF_ERR_UNSUPPORTED if it is a
- * view, and SHEAF_ERR_NOT_FOUND if it has no manifest. `verb` is the word for the change in error
- * messages, such as "edit". */
+/* Checks that a data set can be changed in its directory. Returns SHEAF_ERR_UNSUPPORTED if the data
+ * set is a view, and SHEAF_ERR_NOT_FOUND if the data set has no manifest. `verb` is the word for
+ * the change in error messages, such as "edit". */
 int in_place_check(const struct sheaf_dataset *dataset, const char *directory, const char *verb,
                    struct sheaf_error *err);
 /* Returns SHEAF_ERR_UNSUPPORTED if the packer of this release cannot make shards of the same kind
- * as the data set has, for example because an older release compressed them differently. */
+ * as the data set has. For example, an older release may have compressed the shards differently. */
 int in_place_check_packed(const struct sheaf_dataset *dataset, const char *directory,
                           struct sheaf_error *err);
 
-/* Opens the data set's directory for writing `count` of its shards again. `m` is the data set's
- * manifest. Afterwards, the caller must store the names of these shards in place->shards (indexes 0
- * to count - 1), and call in_place_begin. All arguments are borrowed. */
+/* Opens the data set's directory, to write `count` of its shards again. `m` is the data set's
+ * manifest. After this call, the caller must store the names of these shards in place->shards[0] to
+ * place->shards[count - 1], and then call in_place_begin. All arguments are borrowed. */
 int in_place_open(struct in_place *place, struct output *output, const char *directory,
                   const struct manifest *m, size_t count, const volatile int *interrupt,
                   struct sheaf_error *err);

@@ -96,8 +96,9 @@ static int repair_open_dataset(struct repair *r, const char *dataset, struct she
     return code;
 }
 
-/* Opens the data set's directory for writing the repaired shards. All repairs of a data set have
- * the same hash as their identification, so that a repair can continue a repair that was killed. */
+/* Opens the data set's directory for writing the repaired shards. A hash identifies a run. All
+ * repairs of a data set use the same hash, so that a repair can continue an earlier repair that was
+ * killed. */
 static int repair_open_output(struct repair *r, struct sheaf_error *err)
 {
     XXH128_hash_t sum = XXH3_128bits("repair", 6);
@@ -218,9 +219,9 @@ static int repair_run(struct repair *r, struct sheaf_error *err)
     if (code == SHEAF_OK && r->options.dry_run) {
         code = r->result.damaged == 0 ? SHEAF_OK : output_look(&r->output, ASK_GROW_RESUME, err);
     } else if (code == SHEAF_OK && r->result.damaged == 0) {
-        /* An earlier repair may have been killed after its last file, but before it had removed its
-         * claim (the file that says that a run is at work). So the claim is removed here, if
-         * possible. */
+        /* No file is damaged. But an earlier repair may have been killed just before it removed its
+         * claim. (A claim is a file that says that a run is at work.) So the claim is removed here,
+         * if possible. */
         (void)output_grown(&r->output, NULL);
     } else if (code == SHEAF_OK) {
         code = output_claim(&r->output, ASK_GROW_RESUME, &finished, err);

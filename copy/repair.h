@@ -20,7 +20,8 @@
 enum repair_kind {
     REPAIR_SHARD, REPAIR_NAMES,         /* a shard, and its .lst */
     REPAIR_SIDE,                        /* another reader's file of a shard */
-    REPAIR_INDEX, REPAIR_KEYS,          /* the index and the table of keys of a part */
+    /* the index of a part of the data set, and the table of keys of a part */
+    REPAIR_INDEX, REPAIR_KEYS,
     REPAIR_OTHER
 };
 
@@ -64,12 +65,16 @@ struct repair {
  * these files count as damaged, and no other file is examined. (repair_check.c) */
 int repair_check(struct repair *repair, struct sheaf_error *err);
 struct repair_file *repair_find(const struct repair *repair, const char *name);
-/* Checks the file `name`, which is an index or a table of keys, as `kind` says. Other kinds are not
- * checked. Returns SHEAF_ERR_CORRUPT if an index does not match the manifest, the codes of
- * key_file_check for a table of keys, and SHEAF_END if the data set need not have the file. */
+/* Checks the file `name`. `kind` says whether it is an index or a table of keys. A file of another
+ * kind is not checked.
+ *
+ * Returns SHEAF_ERR_CORRUPT if an index does not match the manifest. For a table of keys, returns
+ * the codes of key_file_check: for example, SHEAF_END if the file does not exist and the data set
+ * was packed without it. */
 int repair_check_table(const struct sheaf_dataset *dataset, enum repair_kind kind,
                        const char *name, struct sheaf_error *err);
-/* Compares the files beside repaired shards with the shards. Records an error for each file that is
+/* Compares shards again with the files beside them, such as the .lst file. A shard is compared if
+ * the shard, a file beside it, or an index was repaired. Records an error for each file that is
  * still damaged. */
 int repair_check_again(struct repair *repair, struct sheaf_error *err);
 void repair_files_free(struct repair *repair);

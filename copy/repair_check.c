@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the damaged files of a data set. Each shard is read once: it is checked by its hash in the
- * manifest, and the files beside it are compared with it, as sheaf_verify does. Index files are
- * checked by the checksums of their sections, and tables of keys by their checksums. Other files
- * are checked by their sizes. */
+ * Finds the damaged files of a data set. The check depends on the kind of the file:
+ * - Each shard is read once. It is checked by its hash in the manifest. At the same time, the files
+ *   beside it, such as its .lst file, are compared with it, as in sheaf_verify.
+ * - An index file is checked by the checksums of its sections.
+ * - A table of keys is checked by its checksums.
+ * - Any other file is checked by its size. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,8 +332,8 @@ int repair_check_table(const struct sheaf_dataset *d, enum repair_kind kind, con
 }
 
 /* Checks an index or a table of keys. A missing index counts as damaged even if there is no copy,
- * because readers need the index. A missing table of keys counts as damaged if the data set was
- * packed with it, or if the copy has it. */
+ * because readers need the index. A missing table of keys counts as damaged in two cases: the data
+ * set was packed with this table, or the copy has it. */
 static int repair_check_check_table(const struct repair *r, struct repair_file *f,
                                     struct sheaf_error *err)
 {
@@ -350,8 +352,8 @@ static int repair_check_check_table(const struct repair *r, struct repair_file *
 
 /* ---- After the repair ------------------------------------------------------------------------ */
 
-/* Returns whether a shard is intact: it was repaired, or the check of all files found no damage. If
- * the caller has named files, the other files were not checked. */
+/* Returns whether a shard is known to be intact: it was repaired, or it was checked and no damage
+ * was found. If the caller named the files to repair, no file was checked. */
 static bool repair_check_is_intact(const struct repair *r, const struct repair_file *f)
 {
     return f->is_repaired || (f->damage == NULL && r->options.file_count == 0);
@@ -370,7 +372,8 @@ int repair_check_again(struct repair *r, struct sheaf_error *err)
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
         struct repair_file *f = &r->files[i];
 
-        /* A .lst file could not be compared while the index was damaged. */
+        /* If an index was repaired, all shards are compared again. While the index was damaged, a
+         * .lst file could not be compared. */
         if (f->kind != REPAIR_SHARD || !(repaired[f->shard] || has_index) ||
             !repair_check_is_intact(r, f))
             continue;
@@ -422,7 +425,7 @@ static int repair_check_all(struct repair *r, struct sheaf_error *err)
     return code;
 }
 
-/* Marks the files that the caller has named as damaged. The caller may name a file by its name,
+/* Marks as damaged the files that the caller has named. The caller may name a file by its name,
  * path or URL. */
 static int take_named(struct repair *r, struct sheaf_error *err)
 {

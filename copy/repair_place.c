@@ -94,8 +94,8 @@ static bool changes_labels(const struct manifest *m)
     return false;
 }
 
-/* Stores the ends of the codec blocks of a shard in `made`. Stores nothing if a block does not
- * begin with a sample, because then the packer of this release did not make the blocks. */
+/* Stores the ends of the codec blocks of a shard in `made`. Stores nothing if a block begins in the
+ * middle of a sample, because the packer of this release never makes such blocks. */
 static int take_blocks(struct plan_made *made, const struct index_section *s,
                        struct sheaf_error *err)
 {
@@ -225,8 +225,8 @@ static int open_names(const struct repair *r, size_t shard, struct store_object 
     return code;
 }
 
-/* Finds the number (id) that each record of a shard contains, by reading the shard's .lst file. If
- * this file is lost, assumes that the numbers continue after the last number of the previous
+/* Finds the numbers (ids) that the records of a shard contain. Reads these numbers from the shard's
+ * .lst file. If this file is lost, assumes that they continue after the last number of the previous
  * shard. */
 static int take_numbers(struct repair_places *p, size_t at, struct sheaf_error *err)
 {

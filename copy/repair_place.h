@@ -4,8 +4,9 @@
  * samples.
  *
  * A table of keys (dataset.keys) maps the key of each sample to the sample's present number in the
- * data set. This number determines the sample's shard and its place in the shard. This works for
- * shards that packing, an append or an edit wrote, even if the source now has further files.
+ * data set. This number determines the sample's shard and its place in the shard. It does not
+ * matter whether packing, an append or an edit wrote the shard, or whether the source now has
+ * further files.
  *
  * The index of the data set has two further facts about each shard: the labels that edits have
  * changed, and the sizes of the codec blocks (parts that can be decompressed alone). */

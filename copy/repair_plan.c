@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes shards again from the files that were packed. First, a plan, which says which file goes
- * into which shard, is computed from these files and from the options in the manifest. The packer's
- * engine then packs only the damaged shards, and reads only their files. Before a new shard
- * replaces a file, the shard is compared with the manifest (publish/output_shard.c).
+ * Makes shards again from the files that were packed. First, a plan is made. It says which file
+ * goes into which shard. The packer's engine then packs only the damaged shards, and reads only
+ * their files. Each new shard is compared with the manifest before it replaces a file
+ * (publish/output_shard.c).
  *
- * Usually the tables of keys (dataset.keys) state the place of each sample (repair_place.h). If a
- * table of keys is lost, the plan of the first packing is computed again in the packer's way. In
- * that case, only shards of the first packing can be repaired, and not shards that an append or an
- * edit wrote. */
+ * Usually the plan is made from the tables of keys (dataset.keys), which state the place of each
+ * sample (repair_place.h). If a table of keys is lost, the plan of the first packing is made again,
+ * from all files and the options in the manifest. In that case, only shards of the first packing
+ * can be repaired, and not shards that an append or an edit wrote. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ struct remaking {
     size_t first, end;          /* range of the part's shards in the manifest */
     const char *const *from;    /* the sources */
     size_t from_count;
-    bool is_placed;             /* whether the tables of keys tell the places of samples */
+    /* whether the tables of keys state the places of the samples */
+    bool is_placed;
     /* the reason why the tables of keys cannot be used, if is_placed is false */
     const struct sheaf_error *keys_fault;
     /* the error because of which no plan could be made; its code is SHEAF_OK if there is a plan */
@@ -48,8 +49,8 @@ struct remaking {
     struct plan plan;
     struct plan_stash stash;
     struct block_setup setup;
-    /* index of the data set's split in the plan, if the data set is a split and no tables of keys
-     * are used */
+    /* Used only if the data set is a split, and the plan is made without tables of keys: index of
+     * this split in the plan. */
     uint32_t plan_split;
     char *plan_hash, *source;   /* of the part, in the manifest */
     /* If a shard that was made again was refused: the number of the first record that differs from
@@ -81,9 +82,9 @@ static int repair_plan_take_filters(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Reads from the manifest the options that determine the order of the samples. These options are
- * not needed if the tables of keys state the places of the samples. The samples are then planned in
- * the order of the keys' hashes, because this takes the least time. */
+/* Reads from the manifest the options that determine the order of the samples. If the tables of
+ * keys state the places of the samples, these options are not needed. The samples are then planned
+ * in the order of their keys' hashes, which takes the least time. */
 static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
 {
     const struct manifest *manifest = &m->facts.manifest;
@@ -209,7 +210,7 @@ static int repair_plan_make(struct remaking *m, const bool *damaged, struct shea
 /* ---- Shards ---------------------------------------------------------------------------------- */
 
 /* Appends to `text` the versions of the libraries (such as zlib) on which the bytes of the shards
- * depend, if there are any. */
+ * depend. Appends nothing if the bytes do not depend on a library. */
 static void name_libraries(const struct remaking *m, char *text, size_t size)
 {
     const bool converts = setup_converts(&m->setup);
@@ -519,8 +520,10 @@ static int remake_one(struct remaking *m, size_t shard, struct sheaf_error *err)
 }
 
 /* Makes the damaged shards of the part again. Sets damaged[i] to false for each shard that was
- * made. If other sources were tried before (`is_first` is false), the earlier error of a shard is
- * kept, unless the present sources have samples of the part. */
+ * made, and records an error for each other shard.
+ *
+ * If other sources were tried before, `is_first` is false. If the present sources have no sample of
+ * the part, the error with the earlier sources is then kept. */
 static int remake_shards(struct remaking *m, bool *damaged, bool is_first, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
@@ -580,9 +583,10 @@ static int remake_part(const struct remaking *given, bool *damaged, bool is_firs
     return code;
 }
 
-/* Repairs a part of the data set. First uses all sources together, as if one run had packed them.
- * Then uses each source alone. Both are tried because the keys of samples contain the name of the
- * source only if a run packed several sources. */
+/* Repairs a part of the data set. First uses all sources of the caller together, and then each
+ * source alone. Both are tried because the run that packed the part is unknown. If it packed
+ * several sources, the keys of its samples contain the name of the source, and otherwise they do
+ * not. */
 static int repair_part(struct repair *r, size_t part, bool *damaged, struct sheaf_error *err)
 {
     const struct manifest *m = r->manifest;

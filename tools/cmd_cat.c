@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf cat: writes the samples of an epoch to standard output. Usually the command has nothing to
- * clean up when it is interrupted. So a signal ends it at once. If its output is a pipe, it also
- * ends when the program at the other end of the pipe ends. With --save-position, the command first
- * saves its position. */
+ * sheaf cat: writes the samples of an epoch to standard output.
+ *
+ * Usually the command has nothing to clean up, so a signal ends it at once. If the output is a
+ * pipe, the command also ends when the program at the other end of the pipe ends. With
+ * --save-position, the command first saves its position. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -36,8 +37,8 @@ struct ends {
     bool broken;                    /* that reader has gone away */
 };
 
-/* The command prints a note that it has read data repeatedly, if it has read at least AGAIN_BYTES
- * bytes, and at least AGAIN_TIMES times the size of the data set. */
+/* The command may print a note that it has read data repeatedly. It does so if it has read at least
+ * AGAIN_BYTES bytes, and at least AGAIN_TIMES times the size of the data set. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 
@@ -83,9 +84,9 @@ static int fail_write(struct cat *cat, int errnum)
     return STATUS_FAILURE;
 }
 
-/* Returns whether the encoder refused a sample because it repeats the previous sample. In a tar,
- * two neighbouring samples with one key would become one sample. (A reader repeats samples to make
- * the parts of an epoch for all ranks equally long.) */
+/* Returns whether the encoder refused a sample because it repeats the previous sample. A tar cannot
+ * store such a repetition, because two neighbouring samples with one key become one sample. (A
+ * reader repeats samples to make the parts of an epoch for all ranks equally long.) */
 static bool repeats_last(const struct cat *cat, const struct sheaf_sample *sample, int code)
 {
     return code == SHEAF_ERR_EXISTS && sample->shard == cat->last_shard &&
@@ -498,10 +499,10 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-/* Finds out which samples of the epoch belong to the training step that the user named: a batch of
- * this rank, or one batch of each rank. If `all_ranks` is set, this one reader returns the batches
- * of all ranks. This is possible because the ranks take turns in the order of the epoch. Returns -1
- * on success, or the exit status after a failure. */
+/* Finds out which samples of the epoch belong to the training step that the user named. If
+ * `all_ranks` is set, they are one batch of each rank, and otherwise one batch of this rank. One
+ * reader can return the batches of all ranks, because the ranks take turns in the order of the
+ * epoch. Returns -1 on success, or the exit status after a failure. */
 static int take_step(struct cat *cat, bool all_ranks)
 {
     struct sheaf_reader_options *o = &cat->options;

@@ -13,8 +13,8 @@
 
 #define NAMED 5             /* unknown keys that are named without --verbose */
 
-/* Prints a key or file in the user's lists to which no sample of the data set belongs. Without
- * --verbose, only the first few of these are printed. */
+/* Prints an entry of the user's lists (a key or a file) that matches no sample of the data set.
+ * Without --verbose, prints only the first few such entries. */
 static void report_unknown(void *context, const char *where, const struct sheaf_error *error)
 {
     uint64_t *count = context;

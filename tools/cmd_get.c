@@ -18,8 +18,8 @@
 #define KEYS_ONCE  64
 
 struct get {
-    /* name of the field to write. NULL writes all fields if `directory` is set, and otherwise the
-     * only field of the sample. */
+    /* name of the field to write. If `field` is NULL, the command writes all fields if `directory`
+     * is set, and otherwise the only field of the sample. */
     const char *field;
     const char *directory;          /* NULL: standard output */
     struct sheaf_read_options options;

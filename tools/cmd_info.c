@@ -283,7 +283,8 @@ static void print_image_count(uint64_t count, const char *what)
         printf("%" PRIu64 " %s", count, what);
 }
 
-/* Prints how many images packing converted or made smaller, if any. */
+/* Prints how many images packing converted, and how many it only made smaller. Prints nothing if
+ * both numbers are 0. */
 static void print_images(const struct sheaf_dataset_info *info)
 {
     if (info->images_converted == 0 && info->images_resized == 0)
@@ -295,7 +296,9 @@ static void print_images(const struct sheaf_dataset_info *info)
     putchar('\n');
 }
 
-/* Prints the number of files that packing left out, if there are any. */
+/* Prints three counts of the packing: the files that were left out, the values that could not
+ * become fields, and the samples whose file `cls` does not consist of numbers. Leaves out a count
+ * that is 0. */
 static void print_skipped(const struct sheaf_dataset_info *info)
 {
     if (info->skipped != 0)

@@ -59,8 +59,8 @@ static void cmd_pack_print_result(const char *dest, const struct sheaf_pack_resu
     putchar('\n');
 }
 
-/* Prints a problem that a dry run has found and that would end a run without --dry-run, with advice
- * about the problem. A function of the type sheaf_report_fn. */
+/* Prints a problem that a dry run has found, with advice about the problem. Without --dry-run, the
+ * problem would end the run. A function of the type sheaf_report_fn. */
 static void report_problem(void *context, const char *where, const struct sheaf_error *error)
 {
     (void)context;

@@ -223,9 +223,9 @@ static const char *print_comparisons(FILE *file, const struct settings *s, const
     return NULL;
 }
 
-/* Prints a path that the user gave as a path relative to the directory of the view's document. The
- * conversion is needed because the user's path is relative to the current directory of the
- * command. */
+/* Prints the path `path` of the user, converted to a path relative to the directory of the view's
+ * document. The conversion is needed because the user's path is relative to the current directory
+ * of the command. */
 static void print_path(FILE *file, const struct settings *s, const char *path)
 {
     char *directory;
@@ -568,8 +568,8 @@ static size_t say_unknown(const struct key_list *l, const char *file)
     return unknown;
 }
 
-/* Looks up all keys of the file in the sources. Prints how many keys no source has, with some
- * examples, and returns their number. If a source cannot be searched, prints a note and returns
+/* Looks up all keys of the file in the sources. Prints the number of keys that no source has, with
+ * some examples, and returns this number. If a source cannot be searched, prints a note and returns
  * 0. */
 static size_t say_unknown_keys(const char *file, char **sources, size_t count)
 {
@@ -593,9 +593,9 @@ static size_t say_unknown_keys(const char *file, char **sources, size_t count)
     return unknown;
 }
 
-/* Looks up the keys in the files that the user gave with --keys and --not-keys. Returns a failure
- * status if no source has a key and the user wants the command to fail in this case, and otherwise
- * STATUS_OK. */
+/* Looks up the keys in the files that the user gave with --keys and --not-keys. A key that no
+ * source has is unknown. Returns a failure status if there are unknown keys, and the user wants the
+ * command to fail in this case. Otherwise returns STATUS_OK. */
 static int check_keys(const struct settings *s, char **sources, size_t count)
 {
     const char *const files[] = { s->keys, s->not_keys };

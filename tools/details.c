@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the output of the option --verbose; see details.h. Of environment variables, it prints
- * only the names, because the values may be secrets. */
+ * Prints the output of the option --verbose; see details.h. Prints only the names of environment
+ * variables, because their values may be secrets. */
 #include "tools/details.h"
 
 #include <inttypes.h>

@@ -195,7 +195,9 @@ static char *key_in_base(const char *directory, const char *record)
     return key;
 }
 
-/* `column` is NULL, or the directory of the data set if it belongs to a column. */
+/* Prints how many samples of a data set have each field. Also prints a note about each field that
+ * only a few samples lack. `column` is NULL if the data set does not belong to a column. Otherwise
+ * it is the directory of the data set. */
 static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                        const char *column)
 {
@@ -225,8 +227,8 @@ static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_d
     }
 }
 
-/* Prints the summary of one data set that was just packed. If the data set cannot be opened, prints
- * nothing, because packing has succeeded anyway. */
+/* Prints the summary of one data set that was just packed. If the data set cannot be opened, only
+ * prints a note, because packing has succeeded anyway. */
 static void say_one(const char *directory, const char *name, bool is_column)
 {
     struct sheaf_dataset *dataset;

@@ -12,8 +12,9 @@
  * samples lack. If `split` (the text of the option --split) is not NULL, prints a summary of each
  * split. */
 void fields_say_packed(const char *dest, const char *split);
-/* Prints the same for a data set of a column, such as "set/columns/cap/1". A sample without a field
- * is named by its key in the base, the data set to which the column belongs. */
+/* Prints the same summary as fields_say_packed for a data set of a column, such as
+ * "set/columns/cap/1". A sample without a field is named by its key in the base, the data set to
+ * which the column belongs. */
 void fields_say_column(const char *directory);
 
 /* Prints the counts and sizes of one field as a line of `sheaf info`. A function of the type

@@ -7,7 +7,7 @@
 #include "tools/option_table.h"
 
 /* Prints the help of a command on standard output. Must be called before the value of any option is
- * stored, because the help shows the defaults, which are the values of the options' variables at
+ * stored. The help shows the defaults, which are the values that the options' variables have at
  * that time. */
 void help_print(const struct command *command, const struct option *options);
 

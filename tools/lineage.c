@@ -60,7 +60,7 @@ static void print_order(const struct sheaf_reader_options *o, uint32_t hosts)
     printf("}");
 }
 
-/* Prints the sources of the data set in their order, if there are several. */
+/* Prints the sources of the data set, in their order, as the member "sources" of a JSON object. */
 static void lineage_print_sources(const struct sheaf_dataset *dataset, size_t count)
 {
     printf(", \"sources\": [");

@@ -13,16 +13,18 @@
       .meaning = "keep counts of the work in FILE, in the text format of Prometheus: "          \
                  "replaced once a second, and at the end" }
 
-/* Writes the first version of the metrics file `path`; does nothing if `path` is NULL. Later, each
+/* Writes the first version of the metrics file `path`. Does nothing if `path` is NULL. Later, each
  * progress report that progress_show receives updates the file.
  *
- * Every metric has the labels command, dataset (the data set that is read or written) and job (the
- * variable SHEAF_JOB, or the name of the file). Returns -1 on success. If the file cannot be
- * written, prints an error and returns the exit status. */
+ * Every metric has three labels: `command`, `dataset` (the data set that is read or written) and
+ * `job` (the variable SHEAF_JOB, or the name of the file).
+ *
+ * Returns -1 on success. If the file cannot be written, prints an error and returns the exit
+ * status. */
 int metrics_begin(const char *path, const char *dataset);
-/* Takes the present counts of the reader for the metrics file, and writes this file at most once a
- * second. `last` must be set in the last call before the reader is freed, because the final counts
- * are then taken in any case. */
+/* Takes the present counts of the reader for the metrics file. Writes this file at most once a
+ * second. In the last call before the reader is freed, `last` must be set, so that the final counts
+ * are taken. */
 void metrics_reader(const struct sheaf_reader *reader, bool last);
 /* Records a final count of the result. */
 void metrics_total(const char *name, uint64_t value);

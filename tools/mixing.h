@@ -18,8 +18,8 @@ void mixing_print(const struct sheaf_mixing *mixing, const struct sheaf_reader_o
 void mixing_print_json(const struct sheaf_mixing *mixing,
                        const struct sheaf_reader_options *options);
 
-/* Prints in words how well an epoch is shuffled, and settings that would shuffle better, if there
- * are any. */
+/* mixing_write_verdict writes in words how well an epoch is shuffled. mixing_write_advice writes
+ * settings that would shuffle better. */
 void mixing_write_verdict(FILE *f, const struct sheaf_mixing *mixing);
 void mixing_write_advice(FILE *f, const struct sheaf_mixing *mixing,
                          const struct sheaf_reader_options *options);

@@ -2,7 +2,8 @@
  *
  * Estimates the time and cost of a training job in each of SageMaker's input modes, and recommends
  * a mode. The estimates are computed from a survey of the data and a table of constants; see
- * mode_advice.h. If stages of the work can overlap, their time is the time of the slowest stage.
+ * mode_advice.h. If several stages of the work run at the same time, their time is the time of the
+ * slowest stage.
  *
  * The recommendation follows AWS's guide:
  * - Files of less than about 50 MB should be packed into shards.
@@ -76,8 +77,8 @@ static double list_requests(const struct load *l)
 }
 
 /* Returns the time in seconds to read every file once. It is the larger of two times: the time to
- * transfer all bytes at `rate` bytes per second, and the time for one request per file. A request
- * takes `each_s` seconds, and `at_once` requests run at the same time. */
+ * transfer all bytes at `rate` bytes per second, and the time for the requests, one for each file.
+ * A request takes `each_s` seconds, and `at_once` requests run at the same time. */
 static double read_s(const struct load *l, double rate, double each_s, double at_once)
 {
     return fmax(l->bytes / rate, l->files * each_s / at_once);
@@ -148,7 +149,7 @@ static void estimate_efs(const struct load *l, bool is_there, struct mode_estima
     e->other_cost += l->bytes / 1e9 * C(EFS_PRICE) * (e->prepare_s + e->total_s) / MONTH_S;
 }
 
-/* Adds the time and cost of packing the files into shards to an estimate. Packing is done once, and
+/* Adds to an estimate the time and cost of packing the files into shards. Packing is done once, and
  * its time does not depend on the mode that reads the shards. */
 static void add_packing(const struct load *l, struct mode_estimate *e)
 {
@@ -194,7 +195,7 @@ static void say(struct mode_advice *a, const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns whether the files count as small. This is so if their mean size is below SMALL_FILE, and
+/* Returns whether the files count as small. They do if their mean size is below SMALL_FILE, and if
  * the latency of requests is considerable compared with the time to transfer the bytes. A few small
  * files among large files do not matter. */
 static bool are_small(const struct load *l, struct mode_advice *a)
@@ -236,8 +237,9 @@ static enum input_mode choose_streaming(const struct load *l,
     return MODE_FILE;
 }
 
-/* Returns whether FSx for Lustre is recommended, because FastFile mode is too slow for the training
- * program, or because the requests of FastFile mode cost more than the file system. */
+/* Returns whether FSx for Lustre is recommended. There are two reasons for FSx: FastFile mode is
+ * too slow for the training program, or the requests of FastFile mode cost more than the file
+ * system. FSx must also be faster. */
 static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct mode_advice *a)
 {
     const struct mode_estimate *fast = &a->estimates[MODE_FASTFILE];

@@ -2,7 +2,7 @@
  *
  * Parses the options of a command with a table. The table lists each option with its name,
  * argument, meaning and unit. --help prints the same table. The default of an option is the value
- * of its variable before parsing, so it is the library's own default.
+ * that its variable has before parsing. So the defaults of the library are used.
  *
  * `--name VALUE` and `--name=VALUE` are the same. Options and arguments may be mixed. `--` ends the
  * options. `-` is an argument. If an option is given twice, the last one counts.
@@ -22,8 +22,8 @@ extern const struct choice on_error_choices[];
 /* Returns the names of the containers (such as "tfrecord") as the choices for an option. */
 const struct choice *container_choices(void);
 const char *container_names(void);      /* "tfrecord, recordio or webdataset" */
-/* Returns the text `before`, the list of the containers' names, and the text `behind`, as one text
- * for --help. The text is valid until the next call. */
+/* Returns one text for --help: `before`, then the list of the containers' names, then `behind`. The
+ * text is valid until the next call. */
 const char *container_meaning(const char *before, const char *behind);
 #define CONTAINER_ROW(options, is_given)                                                        \
     { "format", OPTION_CHOICE, "NAME", .choice = CHOICE_IN((options)->container),               \
@@ -73,8 +73,9 @@ extern const struct choice duplicate_keys_choices[];
     { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
       .meaning = "size limit of the cache; the least recently used shards are removed first" }
 
-/* Returns the help text of the option --s3, which sets headers of requests to S3. S3_ROW makes the
- * row of this option. `given` is the struct option_texts in which the values are stored. */
+/* Returns the help text of the option --s3, which sets headers of requests to S3. S3_ROW(given)
+ * makes the row of this option. The values of the option are stored in `given`, a pointer to a
+ * struct option_texts. */
 const char *s3_meaning(void);
 #define S3_ROW(given)                                                                           \
     { "s3", OPTION_TEXTS, "NAME=VALUE", .texts = (given), .meaning = s3_meaning() }
@@ -85,11 +86,14 @@ const char *s3_meaning(void);
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);
 
-/* Checks a command line with the option `name`, which allows only certain other options and no
- * arguments. `count` is the number of arguments that the user gave. Two texts are for the error
- * message: `replaced` names the arguments that the option makes unnecessary, and `allowed` lists
- * the options that are allowed beside it. Returns -1 if the command line is valid. Otherwise prints
- * the error and returns the exit status. */
+/* Checks a command line that has the option `name`. This option allows no arguments, and only
+ * certain other options. `count` is the number of arguments that the user gave.
+ *
+ * Two texts are for the error message. `replaced` names the arguments that the option makes
+ * unnecessary. `allowed` lists the options that may be used together with it.
+ *
+ * Returns -1 if the command line is valid. Otherwise prints the error and returns the exit
+ * status. */
 int options_only(const char *name, const char *replaced, size_t count, const char *allowed);
 
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number

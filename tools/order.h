@@ -66,10 +66,12 @@ void order_options_init(struct order_options *order);
       .meaning = "if lanes do not divide the samples: keep (lanes differ by one), drop, "        \
                  "or pad (shorter lanes repeat a sample)" }
 
-/* Completes the options `reader` with the options that the user gave. If the user gave no rank and
- * world size, takes them from the environment, and prints them on standard error if there is more
- * than one process. If `channel` is not NULL, takes other missing options, such as the seed, from
- * the hyperparameters of the SageMaker job. Also stores the options from the job in `order`.
+/* Completes the reader's options `reader` with the options that the user gave. If the user gave no
+ * rank and world size, takes them from the environment. If there is more than one process, prints
+ * the rank and world size on standard error.
+ *
+ * If `channel` is not NULL, takes other missing options, such as the seed, from the hyperparameters
+ * of the SageMaker job. Also stores these options in `order`.
  *
  * Returns -1 on success. On failure, prints an error and returns the exit status. */
 int order_options_take(struct order_options *order, const struct sheaf_channel *channel,

@@ -31,7 +31,7 @@ void output_close(struct output *out);      /* does not flush */
 
 /* Checks whether the file `path` can be written, or created if it does not exist. If `replaced` is
  * set, a new file will be renamed to `path` later, so the function checks that files can be created
- * in the directory. Returns -1 on success, and if `path` is NULL. Otherwise prints an error message
+ * in the directory. Returns -1 on success, or if `path` is NULL. Otherwise prints an error message
  * and returns the exit status. */
 int output_check(const char *path, bool replaced);
 

@@ -32,8 +32,8 @@ int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *opti
 /* Prints the number of skipped files on standard error, if the user gave --quiet. Without --quiet,
  * the summary of the command contains this number. */
 void say_skipped_if_quiet(uint64_t skipped, uint64_t files);
-/* Reports how many samples have a repeated key, and what happens to them by the given rule. Reports
- * samples that are left out even with --quiet. */
+/* Reports how many samples have a repeated key, and what the given rule does with them. If the rule
+ * leaves samples out, they are reported even with --quiet. */
 void say_duplicates(const struct sheaf_pack_result *result, enum sheaf_duplicate_keys rule);
 /* Prints how many files were packed and skipped, as in "; 11 of 12 files packed, 1 file
  * skipped". */

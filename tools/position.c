@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores a reader's position in an epoch in a file, as one line. The file is written under a
+ * Stores in a file, as one line, the position of a reader in an epoch. The file is written under a
  * temporary name and then renamed. So a command that is killed while it saves a position leaves the
  * previous position. */
 #include "tools/position.h"

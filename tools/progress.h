@@ -8,7 +8,8 @@
 #include "sheaf.h"
 
 /* Shows the progress `progress`; a function of the type sheaf_progress_fn, which ignores `context`.
- * It may be called any number of times, because it writes the line at most ten times a second. */
+ * The function may be called any number of times, because it writes the line at most ten times a
+ * second. */
 void progress_show(void *context, const struct sheaf_progress *progress);
 
 /* Another function that progress_show calls with each progress report, even if there is no

@@ -19,9 +19,9 @@ struct replacement {
 };
 
 /* Checks that the file `path` can be written. If the file exists, it must have the text `mark` near
- * its beginning, because files of other programs must not be replaced. `what` is the description of
- * files with this mark in messages, such as "a report of sheaf". Returns -1 on success. On failure,
- * prints an error message and returns the exit status. */
+ * its beginning, because files of other programs must not be replaced. In messages, `what`
+ * describes files with this mark, for example as "a report of sheaf". Returns -1 on success. On
+ * failure, prints an error message and returns the exit status. */
 int replace_check(const char *path, const char *what, const char *mark);
 /* replace_begin creates the temporary file, and replace_end renames it to the final name. Both
  * return an exit status. If the status is not 0, they have printed an error message. */

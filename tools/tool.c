@@ -204,8 +204,8 @@ void report_skipped(void *context, const char *where, const struct sheaf_error *
         say("skipped: %s: %s", where, error->message);
 }
 
-/* Returns the number of characters to insert, delete or replace to get from one text to the other
- * (Levenshtein distance). */
+/* Returns the Levenshtein distance of two texts: the least number of characters to insert, delete
+ * or replace to get from one text to the other. */
 static size_t distance(const char *a, const char *b)
 {
     const size_t a_size = strlen(a), b_size = strlen(b);

@@ -49,8 +49,8 @@ void say_v(const char *format, va_list arguments);
 /* Prints a note if several sources of the data set contain the same samples. */
 void say_copies(const struct sheaf_dataset *dataset);
 
-/* Prints a note with the number of objects that the reader could not store in its cache, if there
- * are any. */
+/* Prints a note with the number of objects that the reader could not store in its cache, or nothing
+ * if this number is 0. */
 void say_uncached(const struct sheaf_reader_stats *stats);
 
 /* Returns a copy of a text from outside, such as a file name, in a form that is safe to print (see
@@ -82,8 +82,8 @@ void say_passed_over(uint64_t members, uint64_t samples);
 /* Prints how many samples have a label, if only some have one, and how many have none because of
  * their field cls. */
 void say_labels(const struct sheaf_verify_result *result);
-/* Prints how many samples have the same key as an earlier sample, if there are any. `first`
- * describes the first of these samples, or is NULL or "". */
+/* Prints how many samples have the same key as an earlier sample, or nothing if this number is 0.
+ * `first` describes the first of these samples, or is NULL or "". */
 void say_repeated_keys(uint64_t samples, const char *first);
 
 /* Prints the error of a failed library call to which the user's options were passed. Returns

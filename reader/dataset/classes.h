@@ -28,8 +28,10 @@ struct named_classes {
  * Sets maps[i] to NULL if the labels of list i stay as they are. Otherwise maps[i][c] is the index
  * that class c of list i has in the merged list. The caller must free maps[i].
  *
- * Returns SHEAF_ERR_UNSUPPORTED if the names do not show which classes are the same. This is so if
- * only some lists are empty, or if lists differ and one of them contains a name twice. */
+ * Returns SHEAF_ERR_UNSUPPORTED if the names do not show which classes are the same. There are two
+ * such cases:
+ * - Some lists are empty, and others are not.
+ * - The lists differ, and one of them contains a name twice. */
 int classes_merge(const struct named_classes *lists, size_t count, char ***names,
                   size_t *name_count, uint32_t **maps, struct sheaf_error *err);
 
@@ -51,9 +53,10 @@ struct class_numbers {
     int first, merged_base;
 };
 
-/* Replaces the label of a decoded sample by the label that its class has in the merged list. A
- * label that is not in the map stays as it is if numbers->rest_stays is set. Otherwise returns
- * SHEAF_ERR_UNSUPPORTED for it, because it could be taken for another class. */
+/* Replaces the label of a decoded sample by the label that its class has in the merged list. If the
+ * label is not in the map and numbers->rest_stays is set, the label does not change. If rest_stays
+ * is not set, the function returns SHEAF_ERR_UNSUPPORTED, because the label could be taken for
+ * another class. */
 int classes_renumber(const struct class_numbers *numbers, struct decode_scratch *scratch,
                      const struct sheaf_sample *sample, struct sheaf_error *err);
 

@@ -2,9 +2,9 @@
  *
  * Reads the index of a column for one shard of its base (the data set to which the column belongs).
  *
- * A shard of a column may have the records for hundreds of shards of the base. So its index section
- * is read from start to end only once. The ranges of all shards of the base are then noted, and
- * later only the range for one shard is read. */
+ * A shard of a column may have the records for hundreds of shards of the base. At first, the whole
+ * index section of the column's shard is read, and the range for each shard of the base is stored.
+ * Later, only the range for the requested shard is read. */
 #include "reader/dataset/column_sets.h"
 
 #include <pthread.h>
@@ -60,8 +60,9 @@ static const struct manifest_shard *column_shard_of(const struct column_place *p
     return &place->layer->manifest.shards[place->shard];
 }
 
-/* Returns true if the column has the records for shard number `shard` of the base in the same shard
- * as those for `place`. */
+/* Returns true if two shards of the base have their records in the same shard of the column. The
+ * first shard of the base has the number `shard`. The second is the shard for which `place` was
+ * made. */
 static bool shares_shard(const struct columns *c, uint32_t shard, size_t column,
                          const struct column_place *place)
 {
@@ -70,7 +71,8 @@ static bool shares_shard(const struct columns *c, uint32_t shard, size_t column,
     return shard < c->shard_count && other->layer == place->layer && other->shard == place->shard;
 }
 
-/* Adds the place of an index section to the message of an error that was found in it. */
+/* An error was found in an index section. Puts the location of this section before the error
+ * message. */
 static int place_index_error(const struct column_place *place, struct sheaf_error *err)
 {
     return err_prefix(err, "%s: the section of %s: ",
@@ -78,9 +80,9 @@ static int place_index_error(const struct column_place *place, struct sheaf_erro
                       column_shard_of(place)->name);
 }
 
-/* Finds the ranges of all shards of the base whose records are in the same shard of the column as
- * those of shard number `shard`. These shards of the base follow one another. `data` is the index
- * section of the column's shard. */
+/* The column's shard with the records for shard number `shard` of the base may also have the
+ * records for neighbouring shards of the base. Finds the ranges for all these shards of the base.
+ * `data` is the index section of the column's shard. */
 static int find_ranges(const struct columns *c, uint32_t shard, size_t column, const uint8_t *data,
                        struct sheaf_error *err)
 {
@@ -124,7 +126,7 @@ static int column_index_read_range(const struct column_place *place, const struc
     return code;
 }
 
-/* Reads the whole section, notes the ranges in it, and reads the entries of one range. */
+/* Reads the whole section, stores the ranges in it, and reads the entries of one range. */
 static int read_section(const struct columns *c, uint32_t shard, size_t column,
                         const struct index_bytes *bytes, uint64_t *offsets, uint32_t *sums,
                         struct sheaf_error *err)

@@ -19,13 +19,13 @@ struct column_name {
     char suffix[];              /* "NAME.EXT" */
 };
 
-/* Returns the name NAME.EXT that a field gets, for column number `column` and the extension EXT.
- * Returns NULL if the list does not contain this name yet. */
+/* Returns the name NAME.EXT of a field, or NULL if the list does not contain this name yet. NAME is
+ * the name of column number `column`. EXT is `extension`, which has `size` bytes. */
 const struct column_name *column_name_find(const struct column_name *list, size_t column,
                                            const char *extension, size_t size);
-/* Returns the name NAME.EXT of a field, like column_name_find. If the list does not contain it yet,
- * makes the name and adds it to the list. `own` is NAME, the name of the column. Returns NULL if
- * memory is exhausted. */
+/* Returns the name NAME.EXT of a field, like column_name_find. If the list does not contain the
+ * name yet, makes the name and adds it to the list. `own` is NAME, the name of the column. Returns
+ * NULL if memory is exhausted. */
 const struct column_name *column_name_get(struct column_name **list, size_t column,
                                           const char *own, const char *extension);
 void column_names_free(struct column_name *list);

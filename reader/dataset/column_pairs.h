@@ -23,8 +23,8 @@ struct column_pairs {
 };
 
 /* A function that is called for each record of the column. `number` is the number of the record's
- * sample in the base data set. `problem` is NULL if the record belongs to this sample, and
- * otherwise an error that says that it does not. */
+ * sample in the base data set. `problem` is NULL if the record belongs to this sample. Otherwise
+ * `problem` is an error that describes the mismatch. */
 typedef int column_pair_fn(void *context, const struct sheaf_sample *record, uint64_t number,
                            const struct sheaf_error *problem, struct sheaf_error *err);
 

@@ -90,8 +90,9 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base)
 {
     /* The fingerprint of a part is the fingerprint that the data set had when the part's table of
-     * keys was written. An edit writes all of these tables again, so several parts can have the
-     * same fingerprint. The caller needs the last of them, so the search goes backwards. */
+     * keys was written. An edit writes all tables of keys again, so several parts can have the same
+     * fingerprint. The search goes backwards, because the caller needs the last part with this
+     * fingerprint. */
     for (size_t i = source->part_count; i-- > 0;)
         if (strcmp(source->parts[i].fingerprint, base) == 0)
             return &source->parts[i];

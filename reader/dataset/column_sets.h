@@ -83,7 +83,7 @@ struct column_place {
     const struct sheaf_dataset *layer;
     const struct index_files *indexes;  /* of the layer */
     uint32_t shard;             /* number of the layer's shard that has the records */
-    /* number, within the shard `shard` of the layer, of the record for the first sample */
+    /* number of the record for the first sample, counted within the shard `shard` of the layer */
     uint64_t first;
 };
 
@@ -106,10 +106,10 @@ struct columns {
 int columns_open(const struct sheaf_dataset *dataset, const char *const *names, size_t count,
                  struct columns **columns, struct sheaf_error *err);
 void columns_free(struct columns *columns);             /* `columns` may be NULL. */
-/* Opens the index files of all columns, so that opening a shard needs no requests for them. If this
- * function was not called, or after columns_drop_indexes, the index of each shard is read when the
- * shard is opened. `columns` may be NULL, in this function and in columns_drop_indexes. The other
- * arguments are those of index_files_open. */
+/* Opens the index files of all columns, so that opening a shard needs no requests for them. Without
+ * this call, or after columns_drop_indexes, the index of each shard is read when the shard is
+ * opened. `budget` and `cache` are the arguments of index_files_open. In both functions, `columns`
+ * may be NULL. */
 int columns_open_indexes(struct columns *columns, struct budget *budget, struct cache *cache,
                          struct sheaf_error *err);
 void columns_drop_indexes(struct columns *columns);
@@ -121,8 +121,8 @@ void columns_drop_indexes(struct columns *columns);
 int columns_read_index(const struct columns *columns, uint32_t shard, size_t column,
                        struct cache *cache, uint64_t *offsets, uint32_t *sums,
                        struct sheaf_error *err);
-/* Makes the ranges of a struct columns. `count` is the number of places. Returns NULL if memory is
- * exhausted. */
+/* Allocates the list of known index ranges for a struct columns. `count` is the number of its
+ * places (struct column_place). Returns NULL if memory is exhausted. */
 struct column_ranges *column_ranges_new(size_t count);
 void column_ranges_free(struct column_ranges *ranges);      /* `ranges` may be NULL. */
 

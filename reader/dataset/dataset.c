@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opens a data set by its manifest, the file that lists its shards. If there is no manifest,
- * dataset_foreign.c finds out which shards there are and what their format is. This file also
- * computes tables of shards and labels for readers. */
+ * dataset_foreign.c finds the shards and detects their format. This file also has functions by
+ * which readers find shards, samples and labels. */
 #include "reader/dataset/dataset.h"
 
 #include <stdio.h>
@@ -59,8 +59,8 @@ static void dataset_find_place(struct sheaf_dataset *d)
     d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
-/* Makes the stem of each shard: the beginning of the keys that records without a key get. The stem
- * is the file name of the shard without its suffix. If two foreign shards (shards without a
+/* Makes the stem of each shard. A record without a key gets a key that begins with the stem. The
+ * stem is the file name of the shard without its suffix. If two foreign shards (shards without a
  * manifest) have the same file name, their stems also contain the directories in which their paths
  * differ.
  *
@@ -242,9 +242,9 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
 }
 
 /* Finds out whether a packing run in this directory has not published its data set yet. Such a run
- * has left its claim, a file in which it states that it packs into the directory. Returns SHEAF_OK
- * if there is such a claim, and SHEAF_ERR_NOT_FOUND if there is none. Returns another error if the
- * search fails. */
+ * has left a claim, a file which states that the run packs into the directory. Returns SHEAF_OK if
+ * the directory contains a claim, and SHEAF_ERR_NOT_FOUND if it does not. Returns another error if
+ * the search fails. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
     char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;
@@ -268,7 +268,7 @@ static int find_claim(const char *directory, struct sheaf_error *err)
 
 /* Finds out whether the manifest in this directory is only a stand-in: a short file that an
  * unfinished packing run has put in the manifest's place. Returns the same codes as find_claim:
- * SHEAF_OK if it is a stand-in, and SHEAF_ERR_NOT_FOUND if it is not. */
+ * SHEAF_OK if the manifest is a stand-in, and otherwise SHEAF_ERR_NOT_FOUND. */
 static int find_stand_in(const char *directory, struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
@@ -286,9 +286,10 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Decides whether a directory may be opened. find_claim or find_stand_in has searched it for an
- * unfinished packing run, with the results `code` and `error`. Returns SHEAF_OK if there is no such
- * run. Returns an error if there is one, or if the search has failed. */
+/* Decides whether a directory may be opened. `code` and `error` are the results of find_claim or
+ * find_stand_in, which have looked for an unfinished packing run in the directory. Returns SHEAF_OK
+ * if they have found no such run. Returns an error if they have found one, or if the search has
+ * failed. */
 static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
                         struct sheaf_error *err)
 {
@@ -458,7 +459,8 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
 }
 
 /* Opens the data set whose manifest was read into `file`. `code` is the result of reading the
- * manifest, and is returned if it is an error. Sets *dataset to NULL if there is no manifest. */
+ * manifest. If `code` is an error, only returns it. If there is no manifest, sets *dataset to
+ * NULL. */
 static int open_found(const char *source, struct manifest_file *file, int code,
                       struct sheaf_dataset **dataset, struct sheaf_error *err)
 {

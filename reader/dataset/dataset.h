@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set in memory: the content of its manifest, or for foreign shards (shards without a
- * manifest) the facts that were detected. It does not change after it is opened, except for its
- * cache, so several readers can share it without locks.
+ * A data set in memory. It has the content of the manifest. For foreign shards (shards without a
+ * manifest), it has the facts that were detected instead. A data set does not change after it is
+ * opened, except for its cache. So several readers can share it without locks.
  *
- * Several data sets that are opened together become one data set, a UNION, of which they are the
- * sources. The union has the shards of all sources, in order. Its shard numbers and sample numbers
- * count through all sources. For example, if source 0 has three shards and source 1 has two, shard
- * 3 of the union is the first shard of source 1. A shard keeps the container, codec, index and
- * classes of its source. */
+ * Several data sets that are opened together become one data set, a UNION. They are the SOURCES of
+ * the union. The union has the shards of all sources, in order. Shards and samples are numbered
+ * through all sources. For example, if source 0 has three shards and source 1 has two, shard 3 of
+ * the union is the first shard of source 1. A shard keeps the container, codec, index and classes
+ * of its source. */
 #ifndef READER_DATASET_H
 #define READER_DATASET_H
 
@@ -47,9 +47,9 @@ struct sheaf_dataset {
     /* Directory of the cache, if the data set was opened offline, that is, from a cache on this
      * machine and without its servers. Otherwise NULL. */
     char *offline;
-    /* If the shards are on a network file system: the smallest number of bytes that one read should
-     * bring, because each read takes a round trip. 0 if they are on a local disk or in a remote
-     * store (S3, HTTP). */
+    /* If the shards are on a network file system: smallest number of bytes to read at once, because
+     * each read takes a round trip. 0 if the shards are on a local disk or in a remote store (S3,
+     * HTTP). */
     size_t read_bytes;
     /* True if the shards can only be read from start to end. The numbers of their samples are then
      * unknown. */
@@ -93,7 +93,9 @@ struct sheaf_dataset {
     /* stem of each shard: the beginning of the keys that its records get if they have no key
      * themselves (formats/stems.h) */
     struct text *stems;
-    /* index sections of foreign shards that were scanned; otherwise NULL */
+    /* Index section of each shard whose headers were scanned. (An index section has the positions
+     * of a shard's samples.) Only foreign shards are scanned. For other shards, the pointer is
+     * NULL. `sections` itself is NULL if the data set has no foreign shards. */
     struct index_section **sections;
     struct damage *damages;
     size_t damage_count;
@@ -117,7 +119,7 @@ struct sheaf_dataset {
     uint64_t total_bytes, total_payload;
     /* cache for random access; NULL before the first call */
     _Atomic(struct dataset_cache *) cache;
-    /* columns that random access has opened; NULL if there are none */
+    /* columns that random access has opened; NULL if it has not opened columns yet */
     _Atomic(struct dataset_cache *) columns;
     /* the view, if the data set is a view (view/view.h); otherwise NULL */
     struct dataset_view *view;
@@ -127,18 +129,20 @@ struct sheaf_dataset {
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
     /* If a platform has divided the shards among hosts, the hosts may have different numbers of
-     * samples. But all hosts must read the same number of samples in an epoch: host_pad if the
-     * option `remainder` is `pad`, and host_drop if it is `drop`. (This number is then rounded, see
-     * dataset_places.) With `pad`, hosts with fewer samples repeat some. With `drop`, hosts with
-     * more samples leave some out. */
+     * samples. But all hosts must read the same number of samples in an epoch.
+     *
+     * If the option `remainder` is `pad`, this number is host_pad, and hosts with fewer samples
+     * repeat some samples. If the option is `drop`, this number is host_drop, and hosts with more
+     * samples leave some out. dataset_places rounds the number to a multiple of the number of
+     * lanes. */
     uint64_t host_pad, host_drop;
     /* The following fields are set in a union (a data set made of several sources). */
     /* the sources; NULL if the data set is not a union */
     struct sheaf_dataset **sources;
     size_t source_count;
     uint32_t *source_of;                /* for each shard: index of its source */
-    /* True if the class names of samples are taken from the union's `manifest`, by the sample's
-     * label. False if a sample keeps the class name that is stored with it. */
+    /* True if a sample gets the class name that the union's `manifest` has for the sample's label.
+     * False if a sample keeps the class name that is stored with it. */
     bool renames_classes;
     /* The following fields are set in each source of a union. */
     /* range of the shards of this source, as shard numbers of the union: `first_shard` to
@@ -147,9 +151,8 @@ struct sheaf_dataset {
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
-    /* Index of this source's first part (see parts.h) if the parts of all sources of a union are
-     * counted together. It is the number of parts in all earlier sources. (A union is a data set
-     * made of several sources.) */
+    /* Number of parts in all earlier sources of the union, a data set made of several sources.
+     * (Each run that has written shards to a source has made one part; see parts.h.) */
     size_t first_part;
     /* map from old to new labels (see classes.h); NULL if labels do not change */
     uint32_t *class_map;
@@ -158,8 +161,8 @@ struct sheaf_dataset {
     /* true if a label that is not in class_map is allowed and stays the same; false if such a label
      * is an error */
     bool class_rest_stays;
-    /* an earlier source that has the same samples, for example because one was converted from the
-     * other; NULL if there is none */
+    /* an earlier source that has the same samples, for example because one source was converted
+     * from the other; NULL if no earlier source has the same samples */
     const struct sheaf_dataset *same_as;
     /* number of samples that the view has chosen from this source; not used if the source is not in
      * a view */
@@ -231,11 +234,12 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Returns the index of the first part (see parts.h) of `source` if the parts of all sources of `d`
- * are counted together.
+/* The parts of all sources of `d` are counted together. Returns the index of the first part of
+ * `source` in this count. (Each run that has written shards to a source has made one part; see
+ * parts.h.)
  *
- * If `d` is itself a source of a larger union, the field first_part counts from the first source of
- * that union. So the parts before `d` are subtracted. */
+ * If `d` is itself a source of a larger union, source->first_part counts from the first source of
+ * the larger union. So the number of parts before `d` is subtracted. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
@@ -259,8 +263,8 @@ static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t 
 
 /* Returns true if the last component of the path `source` is the file name of a manifest. */
 bool dataset_is_manifest_path(const char *source);
-/* Opens a source as a data set if it has a manifest. If it has none, sets *dataset to NULL and
- * returns SHEAF_OK. */
+/* Opens a source as a data set if it has a manifest. If the source does not have a manifest, sets
+ * *dataset to NULL and returns SHEAF_OK. */
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
 /* Opens the data set in a directory by reading its manifest, which takes one request. Returns
@@ -299,18 +303,18 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* Does the same as dataset_refuse_unfinished, but searches only the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
-/* Finds out whether an object exists, after S3 has answered "access denied" for it. S3 gives this
- * answer also for objects that do not exist, if the program may not list the bucket. `err` must
- * hold this error.
+/* Finds out whether an object exists, after S3 has answered "access denied" for it. S3 gives the
+ * same answer for objects that do not exist, if the program may not list the bucket. `err` must
+ * hold the error of S3.
  *
- * Lists `directory`. Returns SHEAF_ERR_ACCESS if `name` is in the directory. Returns
- * SHEAF_ERR_NOT_FOUND if it is not, or if listing is denied. Returns other errors of listing
- * unchanged. */
+ * Lists `directory`. Returns SHEAF_ERR_ACCESS if the object `name` is in the directory. Returns
+ * SHEAF_ERR_NOT_FOUND if the object is not there, or if listing is denied. Returns other errors of
+ * listing unchanged. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
-/* Sets the directory that contains the shards, and computes the tables of dataset_make_tables
- * again. Called when the manifest comes from another directory, and shards that are not on this
- * host have been removed from it. */
+/* Sets the directory of the shards to `directory`, and computes the tables again
+ * (dataset_make_tables). Called if the manifest is not in the directory of the shards. Before the
+ * call, shards that are not on this host must have been removed from the manifest. */
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
 
 /* Computes tables from the list of shards in the manifest: the number of the first sample in each
@@ -318,9 +322,12 @@ int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_er
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 
 /* Returns the number of samples that this host reads in an epoch. Usually this is the number of
- * samples in the data set. If a platform has divided the shards among hosts, and the option
- * `remainder` is `pad` or `drop`, all hosts read the same number. With `pad`, it is host_pad
- * rounded up to a multiple of the number of lanes. With `drop`, it is host_drop rounded down. */
+ * samples in the data set.
+ *
+ * If a platform has divided the shards among hosts, all hosts must read the same number. If the
+ * option `remainder` is `pad`, this number is host_pad, rounded up to a multiple of the number of
+ * lanes. (An epoch is divided into lanes, sequences of equal length.) If the option is `drop`, this
+ * number is host_drop, rounded down to such a multiple. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);
@@ -358,7 +365,7 @@ static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint3
 }
 
 /* Returns the facts about a shard that format_ops.decode needs. A sample that is decoded with these
- * facts gets the label that its own source states. dataset_renumber then replaces this label by the
+ * facts has the label that its own source states. dataset_renumber then replaces this label by the
  * label of the union (the data set made of several sources). */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
@@ -400,10 +407,11 @@ void dataset_forget_counts(struct sheaf_dataset *d);
 struct union_options {
     /* true for a view (a mix of data sets), in which the same data set may occur twice */
     bool is_view;
-    /* true if labels stay the same, even if class names differ */
+    /* true if the classes of the sources are merged by their labels, and not by their names; labels
+     * then stay the same */
     bool by_number;
-    /* classes to which a view (a mix of data sets) gives other names or numbers; NULL if it does
-     * not change any */
+    /* classes to which a view (a mix of data sets) gives other names or numbers; NULL if the view
+     * does not change classes */
     const struct view_class *classes;
     size_t class_count;
 };

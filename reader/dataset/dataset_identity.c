@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the identity of a data set's samples. A program stores the identity, and compares it
- * when it resumes.
+ * Computes the identity of a data set's samples. A program stores the identity. When the program
+ * resumes, the stored identity must be equal to the present identity.
  *
  * The identity depends on more than the fingerprint. It also depends on the locations of the
  * shards, because a copy of a data set has the same fingerprint. For foreign shards (shards without
@@ -52,9 +52,8 @@ int sheaf_dataset_identity(const struct sheaf_dataset *d, char identity[33],
 
 /* ---- What the seeds of samples depend on ----------------------------------------------------- */
 
-/* In a stream, the samples of each shard are numbered from 0. So the number from which the seed of
- * a sample is computed is (number of the shard << SHARD_SHIFT | number of the sample in the
- * shard). */
+/* In a stream, the samples of each shard are numbered from 0. So the seed of a sample is computed
+ * from this number: number of the shard << SHARD_SHIFT | number of the sample in the shard. */
 #define SHARD_SHIFT 40
 
 static uint64_t samples_of(const struct sheaf_dataset *d, size_t i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes one data set, a union, of several data sets (its sources). The shards of the union are
- * those of the sources, in order. Each source keeps the description of its shards. If sources
- * cannot form one data set, the error names them. */
+ * Makes one data set, a union, of several data sets (its sources). The union has the shards of all
+ * sources, in order. Each source keeps the description of its shards. If the sources cannot form
+ * one data set, the error names the sources that do not fit together. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +94,8 @@ static void take_shards(struct sheaf_dataset *d, uint32_t i)
     s->manifest.shard_count = 0;
 }
 
-/* Sets the properties of the union `d` (the data set that consists of all sources) from those of
- * its sources. */
+/* Sets the properties of the union `d` (the data set that consists of all sources) from the
+ * properties of its sources. */
 static void dataset_union_take_facts(struct sheaf_dataset *d)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -228,7 +228,7 @@ static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struc
 }
 
 /* Merges the classes of all sources by number. The union (the data set made of all sources) gets
- * the longest list of class names of any source. */
+ * the longest of the sources' lists of class names. */
 static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct manifest *longest = &d->sources[0]->manifest;
@@ -334,12 +334,12 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
     return same;
 }
 
-/* Returns true if two sources probably contain the same samples: they have the same classes, and
- * their samples have the same total size. The caller must have checked that both sources have the
- * same number of samples.
+/* Returns true if two sources probably contain the same samples, because they have the same classes
+ * and the same total size of samples. The caller must have checked that both sources have the same
+ * number of samples.
  *
- * Returns false if all samples of a source may have one size. The totals of two such sources can be
- * equal although their samples differ. */
+ * If all samples of a source may have the same size, returns false. Two such sources often have the
+ * same total size, although their samples differ. */
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {
@@ -350,9 +350,8 @@ static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_d
            has_same_classes(&a->manifest, &b->manifest);
 }
 
-/* Sets *same to true if two sources contain the same samples. This is so if one of them is a
- * conversion of the other according to its manifest, or if they are equal in size
- * (is_equal_in_size). */
+/* Sets *same to whether two sources contain the same samples. They do if the manifest of one source
+ * says that it is a conversion of the other source, or if is_equal_in_size returns true. */
 static int dataset_union_compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                                  const struct sheaf_dataset *b, bool *same, struct sheaf_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facts about an epoch for which views (mixes of data sets) need code of their own: the stages of a
- * view (parts of a run with weights of their own), and the samples that it can draw. */
+ * Functions for which a view (a mix of data sets) needs code of its own. They return the stage at a
+ * position of an epoch, and the samples that an epoch can draw. A stage is a part of a training run
+ * with weights of its own. */
 #include "reader/dataset/dataset_view.h"
 
 size_t dataset_stage(const struct sheaf_dataset *d, const struct order *order, uint64_t rounds)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * State of a data set that is a view (a mix of data sets): the document that describes the view,
- * and facts from which the order of samples follows. view/view.h opens a view. */
+ * and values from which the order of samples is computed. view/view.h opens a view. */
 #ifndef READER_DATASET_VIEW_H
 #define READER_DATASET_VIEW_H
 
@@ -17,14 +17,14 @@ struct dataset_view {
      * if there is no such source. */
     size_t *earlier;
     /* For each stage (a part of a training run with weights of its own): the fingerprint of the
-     * view (a mix of data sets) without the stages after this one. */
+     * view (a mix of data sets), computed without the later stages. */
     char (*fingerprints)[33];
 };
 
-/* A view may have stages, which are parts of a training run with weights of their own. Returns the
- * index of the last stage that has affected the order of samples up to a certain position. This
- * position is in the epoch order->epoch, after `rounds` rounds. (In a round, each lane, a sequence
- * of samples, returns one sample.)
+/* Returns the index of the last stage that has affected the order of samples up to a certain
+ * position. (A stage is a part of a training run of a view, with weights of its own.) The position
+ * is in the epoch order->epoch, after `rounds` rounds. In a round, each lane (a sequence of
+ * samples) returns one sample.
  *
  * Returns 0 if the data set is not a view, or if the position is the beginning of the run. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
@@ -43,8 +43,8 @@ uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
  * by number. Returns the number of the sample at index `rank` in this order.
  *
  * Sets *run to a number, at least 1. The samples at the indexes `rank` to `rank` + *run - 1 have
- * consecutive numbers, so the caller need not ask for each of them. The next sample may also have
- * the next number. */
+ * consecutive numbers, so the caller need not ask for each of them. *run may be smaller than the
+ * longest possible value. */
 uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
                                uint64_t *run);
 

@@ -17,7 +17,7 @@ struct class_drawing {
     const struct sheaf_dataset *dataset;
     const uint32_t *labels;     /* label of each sample, plus 1 */
     uint32_t end;               /* one more than the largest element of `labels` */
-    /* numbers of samples of each label: all, and visited so far */
+    /* for each label: number of its samples, and number of its samples that were visited so far */
     uint64_t *samples, *seen;
     /* number of samples to select for each label, and number of them that have been selected so far
      */
@@ -114,8 +114,8 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
 
     for (uint64_t i = 0; code == SHEAF_OK && i < all; i++)
         g.end = MAX(g.end, labels[i] + 1);
-    /* If there are more possible labels (0 to the largest label) than samples, the labels are not
-     * classes but other values, such as the targets of a regression. */
+    /* The possible labels are 0 to the largest label. If there are more possible labels than
+     * samples, the labels are not classes but other values, such as the targets of a regression. */
     if (code == SHEAF_OK && g.end > all)
         code = SHEAF_END;
     if (code == SHEAF_OK) {

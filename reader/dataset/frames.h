@@ -36,13 +36,13 @@ struct frames {
      * shard, because bytes may have been damaged on their way over the network. Returns false if
      * this is not possible.
      *
-     * The caller may set the pointer after frames_open. It is NULL if the shard cannot be read
+     * The caller may set `again` after frames_open. `again` is NULL if the shard cannot be read
      * again. frames_repeat sets it to NULL, so each shard is read again at most once. */
     bool (*again)(void *context);
     void *context;
     size_t limit;                   /* largest frame (stored record) that is accepted, in bytes */
-    /* Number of frames and damaged places that came before the last result of frames_next.
-     * frames_repeat reads these again and then stops. */
+    /* Number of frames and damaged places that frames_next has returned before its last result.
+     * When frames_repeat reads the shard again, it stops after this number. */
     uint64_t given;
     /* compressed bytes that were read but not decompressed yet; empty if the shard is not
      * compressed */

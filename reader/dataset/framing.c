@@ -36,10 +36,11 @@ static int place_error(uint64_t offset, uint64_t record, struct sheaf_error *err
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-/* Finds out which part of the shard begins at w->at: for example, a header or a record. Shows more
- * and more bytes to the format until the format can tell. Sets *verdict to SHEAF_OK, to the error
- * that the format has found, or to SHEAF_END at the end of the shard. Returns an error only if
- * bytes cannot be read. */
+/* Finds out which part of the shard begins at w->at: for example, a header or a record. The
+ * container's format decides this from the first bytes of the part. The function shows more and
+ * more bytes to the format, until they are enough. Sets *verdict to SHEAF_OK, to the error that the
+ * format has found, or to SHEAF_END at the end of the shard. Returns an error only if bytes cannot
+ * be read. */
 static int framing_examine(struct framing *w, struct part *part, int *verdict,
                            struct sheaf_error *err)
 {
@@ -218,8 +219,8 @@ static int find_end(struct framing *w, bool open, struct sheaf_error *err)
     return code == SHEAF_OK && !open ? SHEAF_END : code;
 }
 
-/* Finds the next frame (stored record). Examines the header after the frame, or the end of the
- * shard, before it returns. */
+/* Finds the next frame (stored record). Before it returns, also examines the next part after the
+ * frame: a header, or the end of the shard. */
 static int find_frame(struct framing *w, struct sheaf_error *err)
 {
     bool open = false;

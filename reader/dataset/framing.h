@@ -89,13 +89,13 @@ void framing_open(struct framing *framing, const struct framing_bytes *ops,
                   const struct format_ops *format);
 void framing_close(struct framing *framing);
 
-/* Finds the next frame (stored record). Returns SHEAF_OK if a frame was found. It begins at
- * framing->begin and ends before framing->at. Returns SHEAF_END at the end of the shard.
+/* Finds the next frame (stored record). The frame begins at framing->begin and ends before
+ * framing->at. Returns SHEAF_END at the end of the shard.
  *
  * Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_TRUNCATED if the shard is damaged. The message contains
- * the offset and the number of the record. The function has then already searched for a frame after
- * the damage. If it has found one, the next call returns this frame. If not, the message says that
- * the rest of the shard is lost, and the next call returns SHEAF_END.
+ * the offset and the number of the record. Before it returns, the function searches for a frame
+ * after the damage. If it has found one, the next call returns this frame. Otherwise the message
+ * says that the rest of the shard is lost, and the next call returns SHEAF_END.
  *
  * After any other error, the walk cannot continue. */
 int framing_next(struct framing *framing, struct sheaf_error *err);

@@ -10,8 +10,8 @@
 #include "base/error.h"
 
 /* Largest number of index files that are kept open. A data set may have a thousand parts with an
- * index file each, but the number of open files is limited. If there are more, each file is opened
- * only while it is read. */
+ * index file each, but the number of open files is limited. If a data set has more index files than
+ * this, each of them is opened only while it is read. */
 #define INDEXES_OPEN 16u
 
 /* The index of one part of a source. */
@@ -23,8 +23,9 @@ struct index_file {
     uint8_t *data;
 };
 
-/* The shards of the source are taken from the manifest of `d`. If `d` is a union (a data set made
- * of several sources), the manifest of a source no longer lists its shards. */
+/* Computes the hash from the shards of `source`, which are listed in the manifest of `d`. If `d` is
+ * a union (a data set made of several sources), the manifest of `source` itself no longer lists its
+ * shards. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The index files of a data set that is being read. There is one index file for each run that has
- * written shards to the data set. They stay open, or small ones are kept in memory, so that shards
- * can be opened quickly. */
+ * written shards to the data set. The index files stay open, or are kept in memory if they are
+ * small, so that shards can be opened quickly. */
 #ifndef READER_INDEX_FILES_H
 #define READER_INDEX_FILES_H
 
@@ -48,12 +48,12 @@ struct index_bytes {
     bool is_own;                /* true if index_bytes_close closes `object` */
 };
 
-/* Finds the section of a shard of the data set `d`. Uses the open index files `f` if they contain
- * it. Otherwise (f->files is NULL) opens the index file of the shard. `cache` may be NULL. */
+/* Finds the section of a shard of the data set `d` in the open index files `f`. If the index file
+ * of the shard is not open there, opens it for this call. f->files and `cache` may be NULL. */
 int index_bytes_open(const struct index_files *f, const struct sheaf_dataset *d, uint32_t shard,
                      struct cache *cache, struct index_bytes *bytes, struct sheaf_error *err);
-/* Sets *data to `size` bytes of the section, from position `at` on. If they must be read from the
- * file, they are stored in *room, which the caller frees. Otherwise *room becomes NULL. */
+/* Sets *data to `size` bytes of the section, from position `at` on. If the bytes must be read from
+ * the file, they are stored in *room, which the caller must free. Otherwise sets *room to NULL. */
 int index_bytes_get(const struct index_bytes *bytes, uint64_t at, size_t size,
                     const uint8_t **data, uint8_t **room, struct sheaf_error *err);
 void index_bytes_close(struct index_bytes *bytes);

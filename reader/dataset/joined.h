@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 /* The index section of a tar may list pieces, which are ranges of adjacent files of one sample. If
- * it does, replaces *object by an object that reads these pieces in the order of the list.
+ * it lists pieces, replaces *object by an object that reads the pieces in the order of the list.
  * `section` must stay valid until the new object is closed. Closing the new object also closes the
  * old object. If the function fails, *object stays as it was. */
 int joined_wrap(struct store_object **object, const struct index_section *section,

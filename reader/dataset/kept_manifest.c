@@ -12,8 +12,8 @@
 #include "store/cache_kept.h"
 #include "store/store.h"
 
-/* Directory of the cache with which this thread opens data sets offline. NULL if it uses the
- * servers of the data sets. */
+/* Directory of the cache with which this thread opens data sets offline. NULL if this thread uses
+ * the servers of the data sets. */
 static _Thread_local const char *offline;
 
 /* Returns the name under which the manifest of a data set is stored in the cache: the URL of its

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores manifests of remote data sets in a cache on this machine. A reader with a cache does so
- * for the data sets that it opens. Later, such a data set can be opened offline, without a request
- * to its server. The blocks of its index and of its shards are found in the cache by the hashes in
- * the manifest. */
+ * Stores manifests of remote data sets in a cache on this machine. A reader with a cache stores the
+ * manifest of each data set that it opens. Later, such a data set can be opened offline, without a
+ * request to its server. The blocks of its index and of its shards are found in the cache by the
+ * hashes in the manifest. */
 #ifndef READER_DATASET_KEPT_MANIFEST_H
 #define READER_DATASET_KEPT_MANIFEST_H
 

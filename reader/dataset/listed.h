@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens shards and index files that a manifest lists. If there is a cache, they are read through
- * it. */
+ * Opens shards and index files that a manifest lists. Reads them through a cache if the caller
+ * gives a cache. */
 #ifndef READER_LISTED_H
 #define READER_LISTED_H
 
 #include "reader/dataset/dataset.h"
 #include "store/cache.h"
 
-/* Opens the cache of a data set that was opened offline, or is being opened offline by this thread.
- * Sets *cache to NULL if the data set is used with its servers. */
+/* Opens the cache of a data set that is used offline, that is, without its servers. Also for a data
+ * set that this thread is just opening offline. Sets *cache to NULL if the data set is used with
+ * its servers. */
 int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struct sheaf_error *err);
 /* Opens an object of a data set. The size of the object need not be known. In all functions of this
  * file, `cache` is NULL if the object is not read through a cache. */
@@ -24,13 +25,14 @@ int listed_open_any(struct cache *cache, const char *url, struct store_object **
 int listed_open_known(struct cache *cache, const struct sheaf_dataset *source, const char *url,
                       const char *proof, uint64_t bytes, struct store_object **object,
                       struct sheaf_error *err);
-/* Opens an object like listed_open_known. Also checks its size at once, and returns
- * SHEAF_ERR_CHANGED if it is not `bytes`. */
+/* Opens an object like listed_open_known. Also checks the size of the object at once, and returns
+ * SHEAF_ERR_CHANGED if the size is not `bytes`. */
 int listed_open(struct cache *cache, const struct sheaf_dataset *source, const char *url,
                 const char *proof, uint64_t bytes, struct store_object **object,
                 struct sheaf_error *err);
-/* Returns SHEAF_ERR_CORRUPT if the object has another size than `bytes`, and its content was stored
- * in place of the right file, such as a pointer file of Git LFS. The error names the content. */
+/* Called for an object that should have `bytes` bytes. If it has another size, examines its first
+ * bytes. Returns SHEAF_ERR_CORRUPT if they show that something else was stored in place of the
+ * right file, such as a pointer file of Git LFS. The error says what was stored. */
 int listed_check_kind(struct store_object *object, const char *url, uint64_t bytes,
                       struct sheaf_error *err);
 

@@ -5,8 +5,8 @@
  *
  * If the number of the epoch's pipe is unknown, there are two candidates: the pipe with the number
  * of the epoch, and the existing pipe with the lowest number. The first candidate is used as soon
- * as it exists. Until then, the second candidate is used if a process writes to it. If no process
- * does, it may be an old pipe that was already read. */
+ * as it exists. Until then, the second candidate is used if a process writes to it. A pipe to which
+ * no process writes may be an old pipe that was already read. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>
@@ -99,7 +99,7 @@ struct pipe_search {
     uint64_t wanted_number, other_number;
     bool may_be_other, has_told;
     /* `wanted` is the open pipe with the expected number. `other` is the open pipe with the lowest
-     * number, which may be used instead. Each of them is NULL if it was not opened. */
+     * number, which may be used instead. A pointer is NULL if its pipe was not opened. */
     struct store_object *wanted, *other;
 };
 

@@ -35,15 +35,15 @@ struct pipe_shift {
  * early when *interrupt is not zero.
  *
  * If the shift (struct pipe_shift) is known, the number of the pipe is the epoch plus the shift. If
- * the shift is not known, the pipe with the number `epoch` is opened if it exists. Otherwise the
- * pipe with the lowest number is opened, provided that a process writes to it. If the shift was not
- * known, the function sets it. */
+ * the shift is not known, the function opens the pipe with the number `epoch` if this pipe exists.
+ * If it does not exist, the function opens the pipe with the lowest number, but only if a process
+ * writes to this pipe. It then sets the shift. */
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err);
 
 /* Sets *number to the lowest number among the pipes whose names begin with `prefix`. Returns
- * SHEAF_ERR_NOT_FOUND if there are no such pipes. */
+ * SHEAF_ERR_NOT_FOUND if no pipe has such a name. */
 int pipe_lowest(const char *prefix, uint64_t *number, struct sheaf_error *err);
 
 #endif

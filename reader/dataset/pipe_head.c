@@ -42,8 +42,8 @@ static bool is_no_shard(const struct buf *bytes)
 /* Returns the error for a channel's pipe that ended before the end of its first record. Returns
  * SHEAF_END if the pipe is empty and source->may_be_empty is set.
  *
- * If `sheaf pipe` fails before the epoch begins, it writes one byte to the pipe. So the pipe is not
- * taken for an empty one. */
+ * If `sheaf pipe` fails before the epoch begins, it writes a single byte to the pipe. So the
+ * failure is not mistaken for an empty pipe. */
 static int pipe_head_ended(const struct pipe_head *h, const struct store_object *object,
                            const struct pipe_source *source, struct sheaf_error *err)
 {

@@ -15,8 +15,8 @@ struct pipe_head {              /* Must be all zeros before the first use. */
 
 /* Reads the first bytes of a pipe that was just opened, and detects its container and codec.
  * `source` is the channel (the named sequence of pipes) if the pipe is one of Amazon SageMaker's.
- * It is NULL for any other pipe, such as standard input. Returns SHEAF_END if the pipe is empty and
- * source->may_be_empty is set. */
+ * `source` is NULL for any other pipe, such as standard input. Returns SHEAF_END if the pipe is
+ * empty and source->may_be_empty is set. */
 int pipe_head_detect(struct pipe_head *head, struct store_object *object,
                      const struct pipe_source *source, struct detected *found,
                      struct sheaf_error *err);

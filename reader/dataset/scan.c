@@ -19,8 +19,8 @@
 
 struct scan_extent {
     uint64_t begin, end;
-    /* If files with the same key are joined to one sample: offset in `keys` at which the key of
-     * this sample begins. Otherwise not used. */
+    /* Used only if files with the same key are joined to one sample: offset in `keys` at which the
+     * key of this sample begins. */
     uint64_t key;
 };
 
@@ -122,9 +122,9 @@ static uint64_t scan_gap_before(const struct scan_extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* One extent (range of adjacent files of one sample in a tar), and the first extent with the same
- * key. A list of these structs can be sorted by the position of `first`. Extents with the same key
- * are then adjacent. */
+/* One extent, which is a range of adjacent files of one sample in a tar. `first` is the first
+ * extent with the same key. If a list of these structs is sorted by `first`, extents with the same
+ * key are adjacent. */
 struct joining {
     const struct scan_extent *extent, *first;
 };

@@ -34,7 +34,7 @@ struct brace {
 };
 
 /* Returns the length of the brace expression that begins at `text`, or 0 if its closing brace is
- * missing. Sets *has_comma to true if there is a comma that is not within inner braces. */
+ * missing. Sets *has_comma to true if the expression has a comma outside of inner braces. */
 static size_t brace_length(const char *text, bool *has_comma)
 {
     size_t depth = 0;

@@ -53,12 +53,12 @@ static inline void walk_use_large(struct walk *w, struct frames_large *large)
  * same codes as frames_repeat. */
 int walk_repeat(struct walk *w, struct sheaf_error *err);
 /* Returns the next frame (stored record) of the shard, and the same codes as frames_next. Error
- * messages begin with the name of the shard. If a remote shard seems damaged, it is read again, and
- * the damage is reported only if it is still there. */
+ * messages begin with the name of the shard. If a remote shard seems damaged, the shard is read
+ * again. The damage is reported only if it is found again. */
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
 /* Reads the rest of the shard. Writes the hash of all its bytes to `hex`. `expected` is the known
- * hash, or NULL. If the shard is remote and has another hash, reads it once more, unless it was
- * already read again. */
+ * hash, or NULL. If a remote shard has another hash, reads the shard once more, unless the walk has
+ * already read it again. */
 int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_error *err);
 void walk_close(struct walk *w);
 

@@ -17,12 +17,11 @@ struct run {
     struct shard *shard;
     uint64_t first;
     size_t count;
-    /* True if this run and the run before it in the list are read as one range of the shard, which
-     * includes the gap between them. False if this run begins a new range. */
+    /* True if this run and the run before it in the list are read as one range of the shard,
+     * including the gap between them. False if this run begins a new range. */
     bool joins;
-    /* Number of samples that this read leaves out although they belong to the lane (a sequence of
-     * samples) and lie directly before this run. For example, they are read later, when they are
-     * drawn. */
+    /* Number of the lane's samples, directly before this run, that this read leaves out. (A lane is
+     * a sequence of samples.) They are read later: for example, when they are drawn. */
     uint32_t skipped;
 };
 
@@ -36,8 +35,8 @@ enum read_how {
     /* Decompress all codec blocks of the read completely. Also used if the shard is not compressed.
      */
     READ_WHOLE,
-    /* Read a single block completely. Decompress only the records that are needed, each directly to
-     * its destination. */
+    /* Read a single block completely, but decompress only the needed records, each directly to its
+     * destination. */
     READ_PARTS,
     /* Like READ_PARTS, but the stored bytes of the block are read in small steps. Only the bytes of
      * one step are in memory at a time, so this takes less memory. */

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides which samples of the shuffle buffer of a lane (a sequence of samples) are in memory. Used
- * if the data is compressed and memory has no room for all samples of the buffer. A compressed
- * sample can only be decompressed together with its neighbours.
+ * Decides which samples of a lane's shuffle buffer are in memory. (A lane is a sequence of
+ * samples.) Used if the data is compressed and memory has no room for all samples of the buffer.
+ * For the other samples, the buffer has only their numbers.
  *
  * order/foresight.h computes at which step (draw) each sample will be drawn. Samples that will be
- * drawn up to the step FAR should be in memory. For other samples, the buffer has only their
- * numbers.
- *
- * When few steps are left before FAR, FAR is set to a later step, as far as memory allows. The
- * samples that should now be in memory are then read together. So a block is decompressed once for
- * all its samples, and not once for each.
+ * drawn up to a certain step, FAR, should be in memory. When few steps are left before FAR, FAR is
+ * set to a later step, as far as memory allows. The samples up to the new FAR are then read
+ * together. So a compressed block is decompressed once for all its samples, and not once for each.
  *
  * Used only on the planning thread, the thread that calls the reader. */
 #ifndef READER_HORIZON_H
@@ -40,8 +37,9 @@ struct horizon {
 uint64_t horizon_bytes(uint64_t slots);
 
 /* Begins to compute the coming draws of a lane (a sequence of samples), from the present state of
- * its shuffle. Does nothing if this is not possible, or not worth its memory. `most` is the largest
- * number of samples that may be in memory. The caller must have set the other fields. */
+ * its shuffle. Does nothing if the shuffle buffer is very small, or if the numbers of the lane's
+ * steps do not fit into 32 bits. `most` is the largest number of samples that may be in memory. The
+ * caller must have set the other fields. */
 int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_t most,
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * A lane is one of the equal sequences into which an epoch is divided. Its samples come from a
- * queue of reads (queue.h), are put into the slots of a shuffle buffer, and are drawn from there at
- * random.
+ * queue of reads (queue.h). They are put into the slots of a shuffle buffer, and are drawn from
+ * there at random.
  *
  * A sample is drawn a few steps before it is returned. Meanwhile it is in the list `due`, and its
  * memory is loaded into the CPU's cache.
  *
  * If memory has no room for a sample, its slot has only the number of the sample. The sample is
- * then read when it is drawn, if necessary into the reserve, which is memory for one sample.
+ * then read when it is drawn. A reserve of memory makes sure that one sample can always be read.
  *
- * The first samples of an epoch need not wait until the shuffle buffer is full: their numbers are
- * drawn before, and each of these samples is read alone. If all samples are read only when they are
- * drawn, the lane has no slots. */
+ * The first samples of an epoch are returned before the shuffle buffer is full. Their numbers are
+ * drawn in advance, and each of these samples is read alone. */
 #ifndef READER_LANE_H
 #define READER_LANE_H
 
@@ -43,8 +42,8 @@ struct lane {
     /* A copy of the shuffle that is some draws ahead. It shows which slots of the shuffle buffer
      * will be used soon. */
     struct shuffle ahead;
-    /* slots of the shuffle buffer; NULL if no samples wait in it, because samples are not shuffled,
-     * or are read only when they are drawn */
+    /* slots of the shuffle buffer; NULL if no samples wait in the buffer, because samples are not
+     * shuffled, or because each sample is read only when it is drawn */
     struct ref *slots;
     uint64_t slot_count;
     /* number of slots of the shuffle buffer that have been filled while the lane (a sequence of
@@ -85,10 +84,10 @@ int lane_begin(struct loader *loader, struct lane *lane, struct queue *queue,
 void lane_clear(struct loader *loader, struct lane *lane);
 
 /* Returns the next sample of the lane (a sequence of samples), or SHEAF_END if there are no more
- * samples. The caller may repeat the call after SHEAF_ERR_INTERRUPTED. After SHEAF_ERR_LIMIT, it
- * may repeat the call when it has released its samples. */
+ * samples. The caller may repeat the call after SHEAF_ERR_INTERRUPTED. After SHEAF_ERR_LIMIT, the
+ * caller may release its samples and then repeat the call. */
 int lane_next(struct loader *loader, struct lane *lane, struct ref *ref, struct sheaf_error *err);
-/* Reads a record again that the lane (a sequence of samples) has already returned. Returns the same
+/* Reads again a record that the lane (a sequence of samples) has already returned. Returns the same
  * codes as lane_next. */
 int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run *record,
                 struct ref *ref, struct sheaf_error *err);

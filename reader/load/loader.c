@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* A read that needs n bytes may use the buffers of an earlier read if they have at most 2 * n +
- * KEPT_MORE_BYTES bytes. */
+/* A read that needs n bytes may use the buffers of an earlier read, but only if these are not much
+ * too large: they have at most 2 * n + KEPT_MORE_BYTES bytes. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -63,11 +63,12 @@ void loader_trim(struct loader *l)
     shards_trim_rooms(&l->shards, l->spare_bytes);
 }
 
-/* Takes spare buffers for a read that needs `memory` bytes: the largest spare buffers that are not
- * much too large (KEPT_MORE_BYTES). Returns a new struct without buffers if there are none.
+/* Takes spare buffers for a read that needs `memory` bytes. Chooses the largest spare buffers that
+ * have at most 2 * `memory` + KEPT_MORE_BYTES bytes. If there are no such buffers, returns a new
+ * struct without buffers.
  *
- * If small reads used very large buffers, a later large read would find only small ones and would
- * need new buffers. In this way, the spare memory would become larger and larger. */
+ * Small reads may not take very large buffers. Otherwise a later large read would find only small
+ * buffers and would need new ones, so that the spare memory would become larger and larger. */
 static struct work *take_spare(struct loader *l, uint64_t memory)
 {
     const uint64_t most = 2 * memory + KEPT_MORE_BYTES;

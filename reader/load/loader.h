@@ -46,13 +46,11 @@ struct loader {
     /* Number of structs lane. Usually there is one for each lane (a sequence of samples) of this
      * reader. In a view (a mix of data sets), each lane has one for each source. */
     uint32_t lane_count;
-    /* `queue_count` is the number of queues. The first `lane_count` queues are those from which the
-     * lanes (sequences of samples) take samples.
-     *
-     * In a view (a mix of data sets), the samples of a lane come in ranges, and the next range may
-     * be read in advance. Then there are 2 * `lane_count` queues, and the second half of them reads
-     * the next ranges. `coming_count` is the number of queues in the second half that may be used.
-     * It is 0 if there is not enough memory. */
+    /* `queue_count` is the number of queues. The lanes (sequences of samples) take samples from the
+     * first `lane_count` queues. In a view (a mix of data sets), the samples of a lane come in
+     * ranges. There are then `lane_count` further queues, which read the next ranges in advance.
+     * `coming_count` is the number of further queues that may be used. It is 0 if there is not
+     * enough memory. */
     uint32_t queue_count, coming_count;
     /* Number of draws by which each lane (a sequence of samples) is ahead of the caller: this
      * number of samples is drawn but not returned yet. Meanwhile, drawn samples that are not in
@@ -145,7 +143,8 @@ uint8_t *loader_piece(const struct ref *ref);
 void loader_shrink(struct loader *loader);
 /* Frees spare buffers until the rest fits into the budget. */
 void loader_trim(struct loader *loader);
-/* Returns the free memory of the heap in bytes. Only for samples that have an allocation each. */
+/* Returns the free memory of the heap in bytes. Used only if each sample has an allocation of its
+ * own. */
 static inline uint64_t loader_room(const struct loader *l)
 {
     return heap_room(l->heap);

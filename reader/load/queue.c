@@ -96,7 +96,7 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
 }
 
 /* Begins to open the next shard of the lane (a sequence of samples) before its first record is
- * needed, so that the lane need not wait for it later. If the budget has no room at the moment,
+ * needed. So the lane need not wait for the shard later. If the budget has no room at the moment,
  * does nothing. The shard is then opened when its first record is needed. */
 static void queue_open_next(struct loader *l, struct queue *q, uint64_t position)
 {
@@ -249,8 +249,9 @@ static bool is_behind(const struct queue *a, const struct queue *b)
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
 }
 
-/* Among the queues that have an open shard, returns the queue that needs its next unplanned sample
- * last. The queue `but` is not considered. Returns NULL if there is no such queue. */
+/* Considers the queues that have an open shard, except for the queue `but`. Returns the queue that
+ * will need its next unplanned sample later than the others. Returns NULL if no queue is
+ * considered. */
 static struct queue *furthest(struct loader *l, const struct queue *but)
 {
     struct queue *found = NULL;
@@ -427,8 +428,8 @@ int queue_take_planned(struct loader *l, struct queue *q, bool waits, struct ref
     if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
         struct sheaf_error later;
 
-        /* If queue_pump returns an error, it is ignored. The sample with the error is needed later,
-         * and the same error then occurs again and is returned. */
+        /* An error of queue_pump is ignored here. The sample with the error is needed later. The
+         * same error then occurs again and is returned. */
         q->taken++;
         queue_remove_first(l, q);
         (void)queue_pump(l, &later);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of a lane. A lane is one of the equal sequences into which an epoch is divided. The
- * queue has the reads that bring the samples of the sequence into memory before they are needed.
+ * queue has the reads that bring the samples of the lane into memory before they are needed.
  *
- * A position of the sequence is planned if a read for its sample was begun. It is also planned if
- * its sample will be read only when it is drawn, because memory has no room for it. In that case,
- * the queue returns only the number of the sample (lane.h).
+ * A position of the sequence is planned if a read for its sample was begun. If memory has no room
+ * for the sample, the position is also planned: the sample will be read when it is drawn, and the
+ * queue returns only the number of the sample (lane.h).
  *
  * The queues of all lanes share the memory. The next read is always planned for the lane that needs
  * it soonest.
@@ -31,8 +31,8 @@ struct warmth;
 
 struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
-    /* The line, that is, all samples in their order before shuffling. The sequence of the queue
-     * states each sample by its position in the line. */
+    /* The line: all samples in their order before shuffling. The queue's sequence gives the
+     * position of each sample in the line. */
     const struct order_line *line;
     /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;
@@ -42,7 +42,8 @@ struct queue {
      * most 1. */
     double pace;
     /* In a view (a mix of data sets), a lane (a sequence of samples) reads several ranges of a
-     * source in one epoch. This is the number of samples in the ranges before the present range. */
+     * source in one epoch. `before` is the number of samples in the ranges before the present
+     * range. */
     uint64_t before;
     /* In a view (a mix of data sets): true if this queue reads the next range of a source's samples
      * in advance, while samples are still drawn from the present range. */
@@ -79,8 +80,8 @@ void queue_clear(struct loader *loader, struct queue *queue);
 
 /* The functions of one kind of queue. All queues of a loader are of one kind, loader->queue_ops. */
 struct queue_ops {
-    /* Makes the fields of a queue that only this kind of queue uses. `begin` is NULL if there are
-     * no such fields. */
+    /* Makes the fields of a queue that only this kind of queue uses. `begin` is NULL if this kind
+     * of queue has no fields of its own. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
     /* Plans the next read of the queue. Returns SHEAF_END if there is not enough memory for the
@@ -96,7 +97,7 @@ struct queue_ops {
                 struct sheaf_error *err);                               /* implements queue_take */
     /* implements queue_cancel; NULL if there is nothing to cancel */
     void (*cancel)(struct queue *queue);
-    /* frees the fields that `begin` has made; `end` is NULL if there are no such fields */
+    /* frees the fields that `begin` has made; `end` is NULL if `begin` is NULL */
     void (*end)(struct queue *queue);
 };
 /* The kind of queue whose samples are read in the order of the shards. The index shows which bytes
@@ -117,8 +118,8 @@ static inline void queue_cancel(const struct loader *loader, struct queue *queue
 }
 
 /* Begins reads for all lanes (sequences of samples), until the allowed number of outstanding reads
- * is reached or the memory budget is used up. Returns SHEAF_ERR_INTERRUPTED if it was interrupted
- * while it waited for a shard. The caller may then repeat the call. */
+ * is reached or the memory budget is used up. Returns SHEAF_ERR_INTERRUPTED if the wait for a shard
+ * was interrupted. The caller may then repeat the call. */
 static inline int queue_pump(struct loader *loader, struct sheaf_error *err)
 {
     return loader->queue_ops->pump(loader, err);
@@ -130,7 +131,7 @@ static inline int queue_pump(struct loader *loader, struct sheaf_error *err)
  *
  * A remote read is late if a later read has already finished. If the samples go to a shuffle
  * buffer, the function does not wait for a late read. *ref then refers to a sample that is still
- * being read. The code that draws the sample must wait for the read. */
+ * being read, and the code that draws the sample must wait for the read. */
 static inline int queue_take(struct loader *loader, struct queue *queue, bool waits,
                              struct ref *ref, struct sheaf_error *err)
 {
@@ -144,9 +145,9 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
  * is not enough memory for the read now. */
 int queue_begin_read(struct loader *loader, struct queue *queue, const struct read_plan *plan,
                      struct sheaf_error *err);
-/* Implement `pump` and `take` of queue_ops for all kinds of queues except those for streams. They
- * plan reads in advance, so it must be known which samples come next. In a stream, this is unknown.
- */
+/* Implement `pump` and `take` of queue_ops for all kinds of queues except the queues for streams.
+ * These functions plan reads in advance. This is not possible for a stream, because its next
+ * samples are unknown. */
 int queue_pump_planned(struct loader *loader, struct sheaf_error *err);
 int queue_take_planned(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                        struct sheaf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of a lane (a sequence of samples) for a stream, that is, for data that can only be read
- * from start to end. A worker thread reads the records as they arrive, and stores them in reads,
- * which are buffers here. The samples of a read are not known before the read is full. */
+ * from start to end. A worker thread reads the records as they arrive, and stores them in reads.
+ * (Here, a read is a buffer.) The samples of a read are not known before the read is full. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -101,8 +101,8 @@ uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
 /* Returns the size in bytes of an allocation for one record alone. The shard must be open. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
-/* Number of portions of a read's bytes, not counting columns: the stored bytes of the records, and
- * their lines in the .lst file. Each column adds one more portion. */
+/* The bytes of a read come in portions: the stored bytes of the records, their lines in the .lst
+ * file, and the records of each column. READ_PORTIONS is the number of portions without columns. */
 #define READ_PORTIONS 2u
 
 /* A request to a remote store for one portion of a read's bytes (for example, the stored bytes of
@@ -228,9 +228,9 @@ void read_drop_shards(struct work *work, struct shards *shards);
 
 /* ---- reader/load/read_job.c ------------------------------------------------------------------ */
 
-/* Begins the read. For a remote shard, sends its requests first, and starts its job when all of
- * them are answered. For a local shard, the job does everything: it reads, decompresses and checks
- * the bytes on one processor, while they are in its cache. */
+/* Begins the read. For a remote shard, sends the requests of the read first, and starts its job
+ * when all requests are answered. For a local shard, the job does everything: it reads,
+ * decompresses and checks the bytes. So the bytes stay in the cache of one processor. */
 void read_start(struct read *read);
 /* Runs the job on this thread. */
 void read_run(struct read *read);

@@ -16,9 +16,10 @@
 /* Items are often scattered over the memory. So the item that will be written ITEMS_AHEAD items
  * later is loaded into the CPU's cache. */
 #define ITEMS_AHEAD 8u
-/* Kept records of columns are loaded into the CPU's cache for KEPT_RUNS runs at once, before these
- * runs are read. They are scattered over much memory, and the CPU finds several addresses in about
- * the time of one. At most KEPT_BYTES bytes are loaded for each run. */
+/* The records of small columns are kept in memory, and are scattered over much memory. Before
+ * KEPT_RUNS runs (ranges of records) are read, the kept records for all of them are loaded into the
+ * CPU's cache at once. The CPU fetches several addresses in about the time that it needs for one
+ * address. At most KEPT_BYTES bytes are loaded for each run. */
 #define KEPT_RUNS   8u
 #define KEPT_BYTES  ((uint64_t)1 << 10)
 #define CACHE_LINE  64u
@@ -42,7 +43,7 @@ struct pass {
      * only the needed records, without the bytes between them. Otherwise it has all bytes of the
      * range. */
     uint8_t *data;
-    /* memory for the records' lines of the .lst file; NULL if there is no such file */
+    /* memory for the records' lines of the .lst file; NULL if the shard has no .lst file */
     char *names;
     /* memory for the records of columns: first all records of the first column, then all records of
      * the second column, and so on */
@@ -366,7 +367,7 @@ static int unpack_pass(struct pass *p, uint64_t have)
 /* ---- Checking ------------------------------------------------------------------------------- */
 
 /* Checks a record and its line of the .lst file. `data` has the bytes of the record. `name` is the
- * line, or NULL if there is none. */
+ * line, or NULL if the shard has no .lst file. */
 static int read_job_check_record(struct pass *p, const struct turn *t, const uint8_t *data,
                                  const char *name, uint32_t name_size)
 {
@@ -630,8 +631,8 @@ static void forget_bad(struct pass *p)
     r->bad_count = 0;
 }
 
-/* Prefetches into the CPU's cache the records of columns, already in memory, that belong to the
- * samples of a run (consecutive records that are read together). */
+/* A run is a range of records that are read together. Loads into the CPU's cache the records of
+ * columns for the samples of a run. Only columns whose records are kept in memory are loaded. */
 static void fetch_kept(const struct run *run)
 {
     for (size_t i = 0; i < run->shard->column_count; i++) {

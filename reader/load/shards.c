@@ -321,12 +321,12 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. `reserved` is false if this user reads in advance, and true if it
- * needs a sample now.
+/* Adds a user to an open shard. `reserved` is true if this user needs a sample now, and false if it
+ * reads in advance.
  *
- * The memory of the shard may belong to the reserve, which is only for samples that are needed now.
- * If the new user reads in advance, this memory is moved to the rest of the budget. Returns false
- * if the rest of the budget has no room for it. */
+ * The memory of the shard may have been taken from the reserve, which is only for samples that are
+ * needed now. If the new user reads in advance, the memory is taken from the rest of the budget
+ * instead. Returns false if the rest of the budget has not enough room. */
 static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The open shards of a reader. For each open shard, there are its open object and its section of
- * the index. All reads of a shard use them. A job opens a shard before its records are needed. Some
- * unused shards stay open, because they may be needed again.
+ * The open shards of a reader. Each open shard has an open object and the shard's section of the
+ * index. All reads of the shard use both of them. A job opens a shard before its records are
+ * needed. Some unused shards stay open, because they may be needed again.
  *
  * These functions are used only on the planning thread, the thread that calls the reader. A job
  * that opens a shard runs on another thread. Its result may be used only when the job has
@@ -57,9 +57,9 @@ struct kept_room {
     uint8_t data[];
 };
 
-/* The records of a column for an open shard. A column is a field that was added to a data set, its
- * base, after packing. Its values are records in shards of its own. The open shard belongs to the
- * base. */
+/* The records of a column for one open shard. A column is a field that was added to a data set, its
+ * base, after packing. The open shard is a shard of the base. The records are in shards of the
+ * column. */
 struct shard_column {
     struct job job;                     /* opens the column, if shard->is_split is set */
     struct shard *shard;
@@ -84,7 +84,7 @@ struct shards {
     struct workers *workers;
     struct budget *budget;
     struct cache *cache;                /* NULL if there is no cache */
-    /* columns that are read with the samples; NULL if there are none */
+    /* columns that are read with the samples; NULL if only the samples are read */
     const struct columns *columns;
     /* True if the whole .lst file (the names of records) of each open shard is kept in memory,
      * because its lines are not needed in order. */

@@ -4,8 +4,8 @@
  * base, the data set to which the column was added. So only a part of the column's index section is
  * read.
  *
- * If a column is small, all its records may be read when the shard is opened. Otherwise each read
- * of samples needs another read. */
+ * If a column is small, all its records may be read into memory when the shard is opened. Otherwise
+ * the records of a column are read together with their samples. */
 #include "reader/load/shards.h"
 
 #include <inttypes.h>

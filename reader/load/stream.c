@@ -16,8 +16,9 @@
 #include "store/interrupt.h"
 #include "store/read_ahead.h"
 
-/* Number of requests into which reading ahead in a remote shard is divided, if the shard is read as
- * a stream. Each request has an equal part of the memory for reading ahead. */
+/* If a remote shard is read as a stream, its next bytes are requested in advance. AHEAD_PIECES is
+ * the number of requests at a time. Each request has an equal part of the memory for reading
+ * ahead. */
 #define AHEAD_PIECES 4u
 
 struct stream {
@@ -41,8 +42,8 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    /* `closed` has the counts for the shards that were read and closed. `reported` has the part of
-     * the counts that was already returned with reads. */
+    /* `closed` has the counts for the shards that were read and closed. `reported` has the counts
+     * that were already returned with reads. */
     struct stream_counts closed, reported;
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */

@@ -50,7 +50,7 @@ void stream_close(struct stream *stream);
 void stream_plan(struct stream *stream, struct read *read);
 
 /* Returns the number of samples and bad records in the stream so far. The job that has found the
- * last of them must have finished. */
+ * last of these samples must have finished. */
 uint64_t stream_framed(const struct stream *stream);
 
 /* Returns the container of the stream, which is detected from its first bytes. The first read of

@@ -9,10 +9,10 @@
 /* Largest gap in bytes between two wanted records that are read together. The bytes of the gap are
  * read as well, and then dropped.
  *
- * GAP_LOCAL is for local files. Copying more than 8 KiB from the kernel's cache would cost more
- * than another system call. Two other limits were measured with records of 100 bytes. With a limit
- * of 0, reading every 10th record took twice as long as with 8 KiB. With a limit of 128 KiB,
- * reading every 1,000th record took three times as long.
+ * GAP_LOCAL is for local files. Copying more than 8 KiB from the kernel's cache costs more than
+ * another system call. This was measured with records of 100 bytes. With a limit of 0, reading
+ * every 10th record took twice as long as with 8 KiB. With a limit of 128 KiB, reading every
+ * 1,000th record took three times as long.
  *
  * On a network file system or in an object store, each read takes a round trip, so gaps may be
  * larger. */
@@ -40,9 +40,9 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
 /* Returns the offset in the shard's uncompressed bytes at which a read should end. The read begins
  * with `record` and should have about `bytes` bytes.
  *
- * In a compressed shard, the read ends at the last end of a codec block within these bytes. If no
- * block ends there, or if blocks are decompressed in parts, the read ends at the end of the block
- * in which it begins. */
+ * In a shard with codec blocks, the read must end at the end of a block. Usually this is the last
+ * block that ends within these bytes. If no block ends there, or if blocks are decompressed in
+ * parts, this is the block in which the read begins. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {
@@ -89,13 +89,14 @@ struct course {
 /* Adds a record to the read. Returns false if the read should end before this record, for example
  * because the record extends beyond c->stop.
  *
- * There may be a gap between the last record of the read and the new record. A small gap is read as
- * well. A large gap is skipped, and c->stop is increased by its size, because its bytes do not
- * belong to the read.
+ * There may be a gap between the last record of the read and the new record. In a shard without
+ * codec blocks, a small gap is read as well, and a large gap is skipped. In a shard with codec
+ * blocks, a gap is read if it has no whole block, because the blocks before and after it are read
+ * anyway. If a gap is skipped, c->stop is increased by its size, because the bytes of the gap do
+ * not count.
  *
- * `resumed` is true if the samples in the gap were returned before the epoch was resumed. Such a
- * gap is skipped even if it is small. In a shard with codec blocks, however, it is read if it has
- * no whole block, because the blocks of the records before and after the gap are read anyway. */
+ * If `resumed` is true, the samples in the gap were returned before the epoch was resumed. In a
+ * shard without codec blocks, such a gap is always skipped. */
 static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                         struct stretch *t)
 {

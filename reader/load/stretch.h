@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Chooses the records of a lane's next read. (A lane is one of the equal sequences of an epoch.)
- * Used if the lane reads its samples in the order of the shards. The samples in this order, before
- * shuffling, are called the line.
+ * Used if the lane reads its samples in the order of the shards.
  *
  * The read begins with the first sample of the lane for which no read is planned yet. Consecutive
  * records of a shard form a run (struct run, extent.h). Between two runs there is a gap, with
@@ -40,8 +39,9 @@ struct stretch {
  * reads. */
 uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 
-/* Returns true if a frame (stored record) is too large for the shuffle buffer, where it would take
- * the room of many samples. Such a record is read only when its sample is drawn. */
+/* Returns true if a frame (stored record) is too large for the shuffle buffer, because it would
+ * take the room of many samples. The record of such a frame is read only when its sample is
+ * drawn. */
 bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
                         uint64_t record);
 

@@ -2,15 +2,14 @@
  *
  * Decompresses parts of a codec block with the stream functions of the codec.
  *
- * If the whole shard is one compressed stream (for example, one gzip member), a block is a piece in
- * the middle of this stream. The decoder then first gets the bytes with which such a stream begins,
- * because it accepts only whole streams.
+ * A shard may be one compressed stream (for example, one gzip member). A block is then a piece in
+ * the middle of this stream. The decoder accepts only whole streams, so it first gets the bytes
+ * with which such a stream begins.
  *
- * If a block is damaged, the same samples must be lost whichever parts of it are wanted. A decoder
- * that finds damage does not say how much of its last output is good, so the output of the last
- * step is dropped. So the lost samples depend on where the steps begin. Therefore each block is
- * always decompressed from its beginning, in steps of INPUT stored bytes or OUTPUT uncompressed
- * bytes. */
+ * Each block is decompressed from its beginning, in steps of INPUT stored bytes or OUTPUT
+ * uncompressed bytes. If the decoder finds damage, the output of the last step is dropped, because
+ * the decoder does not say how much of it is good. The steps are always the same. So the lost
+ * samples do not depend on the parts that are wanted. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of a lane whose samples stay in their files until they are drawn. (A lane is one of the
- * equal sequences of an epoch.) The shuffle buffer has only the numbers of samples. One read brings
- * several drawn samples into memory, shortly before they are returned.
+ * equal sequences of an epoch.) The shuffle buffer has only the numbers of samples. Shortly before
+ * drawn samples are returned, one read brings several of them into memory.
  *
- * To warm a file means to read a part of it into the kernel's cache. Samples are warmed before
- * their numbers enter the shuffle buffer, from the start of each file to its end. So the reads of
+ * To warm a file means to read a part of it into the kernel's cache. Each file is warmed from its
+ * start to its end, before the numbers of its samples enter the shuffle buffer. So the reads of
  * drawn samples need not wait for the disk.
  *
  * A shuffle buffer with whole samples would be a second copy of bytes that the kernel caches in any
- * case. The first sample would also have to wait until this buffer is full. Drawn samples, on the
- * other hand, need only a small memory, which is used again and again and so stays in the CPU's
- * cache.
+ * case. The first sample would also have to wait until this buffer is full.
  *
  * All functions run on the planning thread (the thread that calls the reader), except for the jobs
  * that warm files. */
@@ -159,12 +157,12 @@ static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
     workers_submit(l->workers, &g->job);
 }
 
-/* Starts jobs that warm the samples that will enter the shuffle buffer next, that is, read them
- * into the kernel's cache.
+/* Starts jobs that read samples into the kernel's cache: the samples that will enter the shuffle
+ * buffer next.
  *
- * Returns a job for which the caller should wait, if samples that may be drawn now are not in the
- * cache yet. Without this wait, the draws would read the disk at random positions while the jobs
- * read it from start to end. Returns NULL if the caller need not wait. */
+ * Returns NULL if all samples that may be drawn now are in the cache. Otherwise returns a job for
+ * which the caller should wait. Without this wait, the draws would read the disk at random
+ * positions while the jobs read it from start to end. */
 static struct job *warm_go_on(struct warmth *w, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count, next = w->sequence->shuffle.next;
@@ -191,8 +189,8 @@ static struct job *warm_go_on(struct warmth *w, struct loader *l)
 
 /* ---- Draws ---------------------------------------------------------------------------------- */
 
-/* Waits until the samples that may be drawn next are in the kernel's cache. Returns SHEAF_END
- * instead of waiting if the queue still has a read with samples. */
+/* Waits until the samples that may be drawn next are in the kernel's cache. If the queue still has
+ * a read with samples, does not wait and returns SHEAF_END. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct job *job = warm_go_on(q->warmth, l);

@@ -16,7 +16,7 @@
 
 struct found {
     struct sheaf_kept base;
-    /* memory with the samples that were found; NULL if there are none */
+    /* memory with the samples that were found; NULL if no sample was found */
     struct sheaf_kept *read;
     struct sheaf_sample *samples;
     size_t *firsts;
@@ -75,9 +75,9 @@ static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
     return SHEAF_OK;
 }
 
-/* The samples that may have a requested key were read. Selects those of them that do have a
- * requested key. If a column has no value for a selected sample, returns an error, unless the
- * options allow such samples. */
+/* Called after the samples that may have a requested key were read. Selects the samples that do
+ * have a requested key. If a column has no value for a selected sample, returns an error, unless
+ * the options allow samples without a value. */
 static int find_choose(const struct sheaf_dataset *d, const struct sheaf_read_options *options,
                        struct found *f, const char *const *keys, size_t count,
                        const struct key_match *matches, size_t match_count,

@@ -26,8 +26,10 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
 /* Reads and checks the table of keys for one part of the source. (Each run that appended samples
  * has added a part.) `sum` is the sum of key_table_part (a hash of key and number) over all samples
  * of this part. It must be equal to the sum over all entries of the table. If `sum` is NULL, the
- * sums are not compared. Returns SHEAF_END if the part has no table and was packed without
- * one, and SHEAF_ERR_NOT_FOUND if it was packed with one (dataset_part.is_keyed). */
+ * sums are not compared.
+ *
+ * If the table does not exist, returns SHEAF_END if the part was packed without a table. If the
+ * part was packed with one (dataset_part.is_keyed), returns SHEAF_ERR_NOT_FOUND. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

@@ -53,9 +53,9 @@ static int locate_add_number(struct locating *x, uint64_t number, size_t asked,
     const uint64_t first = x->starts[shard] + (number - d->first_numbers[shard]);
     int code = SHEAF_OK;
 
-    /* If hosts divide the shards, a host with too few samples repeats its first samples at the
-     * end of its line (the sequence of samples before shuffling). So a sample may have several
-     * places. */
+    /* If hosts divide the shards, a host may have too few samples. At the end of its line (the
+     * sequence of samples before shuffling), the host then repeats its first samples. So a sample
+     * may have several places. */
     for (uint64_t place = first; place < places && code == SHEAF_OK; place += samples) {
         const uint32_t lane = order_lane_at(order, places, place);
 

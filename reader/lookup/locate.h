@@ -35,9 +35,9 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* The list of targets begins at `first`, ends before `end`, and is sorted by lane. (A target is a
- * sample whose step is searched; a lane is a sequence of samples.) Returns the number of targets
- * that are in the same lane as `first`, or 0 if the list is empty. */
+/* A target is a sample whose step is searched. The targets from `first` up to `end` are sorted by
+ * lane (a sequence of samples). Returns the number of targets that are in the same lane as `first`,
+ * or 0 if `first` is equal to `end`. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
 /* Finds the steps at which a lane (a sequence of samples) returns the requested samples

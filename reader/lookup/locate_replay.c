@@ -2,7 +2,7 @@
  *
  * Finds the steps at which a lane (a sequence of samples) returns the requested samples
  * ("targets"); see locate.h. For this purpose, the draws from the lane's shuffle buffer are
- * computed from its start. Only the slots with requested samples are noted. */
+ * computed from its start. Only slots with requested samples are recorded. */
 #include "reader/lookup/locate.h"
 
 #include <stdlib.h>
@@ -137,8 +137,8 @@ static void replay_step(struct replay *r)
 }
 
 /* Computes draws until sample number `input` of the lane (a sequence of samples) enters the shuffle
- * buffer. Until then, the buffer has no requested sample and stays full, so only the random
- * generator must be advanced.
+ * buffer. Until then, the buffer has no requested sample and stays full. So it is enough to advance
+ * the random generator.
  *
  * Nearly all the time of a search is spent here. So the generator is copied to a local variable,
  * which the compiler keeps in registers. */

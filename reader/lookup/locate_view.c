@@ -95,9 +95,9 @@ static int find_inputs(struct view_locating *x, const struct wanted_number *want
 
 /* Adds a result: the lane (a sequence of samples) returns the wanted sample at this step.
  *
- * If this is the first step of the lane, also adds the steps at which the sample is repeated as
- * padding. A lane is padded with its own first sample. A lane without samples is padded with the
- * first sample of another lane. */
+ * If this is the first step of the lane, the sample may be repeated as padding, and the function
+ * also adds the steps of these repetitions. A lane is padded with its own first sample. A lane
+ * without samples is padded with the first sample of another lane. */
 static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {

@@ -260,8 +260,8 @@ int number_columns_refuse(const struct sheaf_dataset *dataset, const struct shea
                        SHEAF_REASON_NO_VALUE);
 }
 
-/* Handles samples for which the column has no value. Such a sample is recorded if c->lacks is set.
- * Otherwise it is an error, unless the option `missing` allows it.
+/* Handles samples for which the column has no value. If c->lacks is set, records such a sample
+ * there. Otherwise returns an error, unless the option `missing` allows samples without a value.
  *
  * before[i] is the number of fields that sample i had before the column was read. A sample that
  * still has this number of fields has got no field from the column. */

@@ -25,7 +25,7 @@ struct quality_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
     /* State for computing the draws of a view (a mix of data sets). NULL if the data set is not a
-     * view. The fields after this one are used only if it is NULL. */
+     * view. The fields below are not used for a view. */
     struct view_replay *view;
     struct order_line line;
     struct order_lane *lanes;
@@ -47,7 +47,8 @@ struct drawn {
     /* number of the sample among the chosen samples of its source */
     uint64_t rank;
     uint64_t number;                /* number of the sample in the data set */
-    /* true if this host has too few samples and repeats this one at the end of the epoch */
+    /* true if the host returns this sample again at the end of the epoch, because it has fewer
+     * samples than other hosts */
     bool comes_again;
 };
 
@@ -209,11 +210,11 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* Returns the value that a measure would have in an ideal shuffle. The measure counts, for each
- * returned sample, its neighbours (the samples with the numbers before and after) that were
- * returned within the NEAR_STEPS steps before the sample. The measure is the mean of these counts.
- *
- * If each sample is returned once, a pair of neighbours is counted only at the later of the two. */
+/* Returns the value that a measure would have in an ideal shuffle. The neighbours of a sample are
+ * the samples with the numbers before and after. For each returned sample, the measure counts the
+ * neighbours that were returned within the NEAR_STEPS steps before the sample. The measure is the
+ * mean of these counts. If each sample is returned once, a pair of neighbours is counted once: when
+ * the second of them is returned. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes future draws of a lane (a sequence of samples) with a second shuffle; see foresight.h.
- * The second shuffle is a copy of the lane's own shuffle that is some steps ahead.
+ * The second shuffle is a copy of the lane's own shuffle, and is some steps ahead.
  *
- * While new samples enter the buffer, a sample stays in its slot until it is drawn. When no new
- * sample is left, the shuffle also moves samples from slot to slot. The step of a sample's draw is
- * then moved with the sample. At that time, the steps of all remaining draws are known, because the
- * second shuffle is ahead by more steps than there are slots. */
+ * As long as new samples enter the buffer, each sample stays in its slot until it is drawn. When no
+ * new sample is left, the shuffle also moves samples from slot to slot. The known step of a sample
+ * is then moved together with the sample. By then, the steps of all remaining samples are known,
+ * because the second shuffle is ahead by more steps than the buffer has slots. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>

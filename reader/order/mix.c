@@ -174,8 +174,8 @@ struct quota {
     size_t ready_count, waiting_count;
 };
 
-/* Returns the first step that may draw from the source again. If an earlier step drew from it, the
- * source would exceed its share of the table. */
+/* Returns the first step that may draw from the source again. A draw at an earlier step would
+ * exceed the source's share of the table. */
 static uint64_t release_of(const struct quota *q, uint16_t source)
 {
     return q->drawn[source] * q->period / q->weights[source];

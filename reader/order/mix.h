@@ -48,8 +48,8 @@ struct mix {
  * or if memory is exhausted. */
 uint64_t mix_apportion(uint64_t *weights, size_t count);
 
-/* Fills the table with the source of each step, for `period` steps, by the quota method. Source i
- * occurs weights[i] times. So `period` must be the sum of the weights. `period` must also be at
+/* Fills the table with the source of each step, for `period` steps, by the quota method (ORDER.md).
+ * Source i occurs weights[i] times, so `period` must be the sum of the weights. The sum must be at
  * most MIX_PERIOD_MOST plus the number of sources. */
 int mix_make_table(const uint64_t *weights, size_t count, uint64_t period, uint16_t *table,
                    struct sheaf_error *err);
@@ -69,9 +69,9 @@ uint64_t mix_rounds(const struct mix *mix, const struct order *order);
  * and is padded, sets *padded to true and includes the step that pads it. */
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
-/* Returns the lane (a sequence of samples) whose first sample pads the end of the lane `lane`. This
- * is `lane` itself if it draws at least one sample. Otherwise it is another lane, because `lane`
- * has no sample to repeat. */
+/* The end of the lane `lane` is padded with the first sample of a lane (a sequence of samples).
+ * Returns the number of this lane. It is `lane` itself if `lane` draws at least one sample.
+ * Otherwise it is another lane, because `lane` has no sample to repeat. */
 uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
@@ -126,9 +126,10 @@ struct mix_turns {
  * epoch. */
 int mix_turns_begin(struct mix_turns *turns, const struct mix *mix, const struct order *order,
                     uint32_t lane, uint64_t step, uint64_t *drawn, struct sheaf_error *err);
-/* For a mix without weights only. Prepares *turns to compute the source of each step of a lane (a
- * sequence of samples). Begins with the block of steps that contains draw number `draw` of the
- * lane's draws from the source `source`, counted from 0. This draw must be in the epoch. */
+/* Only for a mix without weights, in which the steps of a lane (a sequence of samples) are divided
+ * into blocks. Prepares *turns to compute the source of each step. Begins with the block that
+ * contains draw number `draw` from the source `source`. The draws of this lane from this source are
+ * counted from 0. The draw must be in the epoch. */
 int mix_turns_begin_block(struct mix_turns *turns, const struct mix *mix,
                           const struct order *order, uint32_t lane, size_t source, uint64_t draw,
                           uint64_t *drawn, struct sheaf_error *err);
@@ -162,8 +163,8 @@ struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *ord
  * source. Sets *draw to the number of the lane's first draw from the stretch. In the result, the
  * field `before` is 0.
  *
- * In a mix without weights, `offset` must be the number of the lane that makes the first draw from
- * the source in the view's epoch. In a mix with weights, `offset` must be 0. */
+ * If the mix has weights, `offset` must be 0. Otherwise it must be the number of the lane that
+ * makes the first draw from the source in the view's epoch. */
 struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t source_epoch, uint64_t offset,
                                   uint64_t *draw);

@@ -23,9 +23,9 @@ static int places_make(struct mix_places *p, const uint16_t *table, uint64_t per
         p->firsts[table[t] + 2]++;
     for (size_t i = 2; i < source_count + 2; i++)
         p->firsts[i] += p->firsts[i - 1];
-    /* At the beginning, firsts[i + 1] is the index in `places` at which the positions of source i
-     * begin. It is increased with each position that is stored. So at the end, it is the index at
-     * which the positions of source i + 1 begin. */
+    /* Before this loop, firsts[i + 1] is the index in `places` at which the positions of source i
+     * begin. Each stored position increases it by 1. So after the loop, firsts[i + 1] is the index
+     * at which the positions of source i + 1 begin. */
     for (uint64_t t = 0; t < period; t++)
         p->places[p->firsts[table[t] + 1]++] = (uint32_t)t;
     return SHEAF_OK;
@@ -148,12 +148,11 @@ static uint64_t mix_steps_stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* Counts the draws of a lane (a sequence of samples) from a source in one stage, which is a part of
- * a training run with weights of its own. The stage begins at step `from`, and the draws before
- * step `to` are counted. Both steps are counted over all epochs.
- *
- * The source of each step is in the table of the stage. If there is only one lane, each epoch
- * begins with the first entry of the table. */
+/* Counts the draws of a lane (a sequence of samples) from a source in one stage. (A stage is a part
+ * of a training run with weights of its own.) The stage begins at step `from`, and the draws before
+ * step `to` are counted. Both steps are counted over all epochs. The source of each step is in the
+ * table of the stage. If there is only one lane, each epoch begins with the first entry of the
+ * table. */
 static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, uint32_t lane,
                                       size_t source, uint64_t from, uint64_t to)
 {

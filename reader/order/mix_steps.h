@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes the inverse of mix.h. For a sample of a source, finds the lane (a sequence of samples)
- * that draws it, the number of this draw, and the step of the epoch at which the lane makes this
- * draw.
+ * that draws it. Also finds the number of this draw, and the step of the epoch at which the lane
+ * makes this draw.
  *
  * If there are weights, the source of each step is in a table that repeats. The positions of each
- * source in the table are stored. So a binary search counts draws, and arithmetic finds the step of
- * a draw, without computing the steps before it.
+ * source in the table are stored. So a draw is found without computing all steps before it: draws
+ * are counted by a binary search, and the step of a draw is computed from its position in the
+ * table.
  *
  * If there are no weights, only the block of steps that contains the draw is computed. */
 #ifndef READER_VIEW_MIX_STEPS_H
@@ -50,8 +51,8 @@ void mix_steps_free(struct mix_steps *steps);
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 
-/* An epoch of a view may draw from several epochs of a source. Sets *first and *last to the numbers
- * of the first and the last of these source epochs, for the epoch of the view for which `steps` was
+/* An epoch of a view may draw from several epochs of a source. Sets *first to the first of these
+ * source epochs, and *last to the last of them, for the epoch of the view for which `steps` was
  * made. Returns false if this epoch of the view does not draw from the source. */
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);

@@ -49,10 +49,10 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
         drawn[stage->table[(at + t) % stage->period]] += times;
 }
 
-/* Counts the draws of a lane (a sequence of samples) from each source in one stage, which is a part
- * of a training run with weights of its own. Adds the count for source i to drawn[i]. The stage
- * begins at step `from`, and the draws before step `to` are counted. Both steps are counted over
- * all epochs.
+/* Counts the draws of a lane (a sequence of samples) from each source in one stage. (A stage is a
+ * part of a training run with weights of its own.) Adds the count for source i to drawn[i]. The
+ * stage begins at step `from`, and the draws before step `to` are counted. Both steps are counted
+ * over all epochs.
  *
  * The source of each step is in the table of the stage, which begins again after its last entry. If
  * there is only one lane, each epoch begins with the first entry. */

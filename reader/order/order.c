@@ -88,9 +88,10 @@ void order_line_free(struct order_line *line)
     *line = (struct order_line){ 0 };
 }
 
-/* Returns the shard that contains the sample `number`, as an index in `starts`. This is the last of
- * the shards `low` to `high` - 1 whose first sample has at most this number. (An empty shard has
- * the same first number as the shard after it, so it is never the last one.) */
+/* starts[i] is the number of the first sample of shard i. Returns the shard that contains the
+ * sample `number`: the last of the shards `low` to `high` - 1 that does not begin after this
+ * number. (The result is not an empty shard, because an empty shard begins at the same number as
+ * the shard after it.) */
 static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
     while (high - low > 1) {

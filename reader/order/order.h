@@ -12,10 +12,7 @@
  * shuffle buffer. The epoch takes samples from the lanes in turn.
  *
  * If several hosts divide the shards of a data set, a host may have fewer samples than others. Its
- * line may then be longer than N: after place N - 1, it continues with its first samples again.
- *
- * Only the shuffle buffers need memory that depends on numbers of samples, and their size is
- * limited. */
+ * line may then be longer than N: after place N - 1, it continues with its first samples again. */
 #ifndef READER_ORDER_H
 #define READER_ORDER_H
 
@@ -85,8 +82,8 @@ struct order_chosen {
 
 /* Returns the number of samples in a piece (a range of consecutive chosen samples) of a source with
  * `chosen` chosen samples. In each epoch, the pieces are permuted. A piece is at most as large as
- * the part of the source that one lane reads. If pieces were larger, a small source would have so
- * few of them that the same lanes would always read the same samples. */
+ * the part of the source that one lane reads. If pieces were larger, a small source would have only
+ * a few pieces, and the same lanes would always read the same samples. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (the sequence of samples before shuffling) for an epoch of a source of a view (a
@@ -104,8 +101,8 @@ uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 struct order_run {
     uint32_t shard;                 /* number of the shard in the manifest */
     uint64_t record;                /* number of the first sample's record in the shard */
-    /* At least this number of positions, beginning with the requested one, have consecutive records
-     * of this shard. The number is at least 1, and the true number may be larger. */
+    /* From the requested position on, at least this number of positions have consecutive records of
+     * this shard. The number is at least 1. More such positions may follow. */
     uint64_t count;
 };
 
@@ -163,8 +160,8 @@ static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t in
  * (the sequence of all samples before shuffling). Within this lane, the sample has the number place
  * - order_lane.start. Other lanes may repeat the sample as padding.
  *
- * Returns order->lanes if no lane reads the sample. This is so if the option `remainder` is `drop`,
- * and the sample is among the last samples of the line, which are left out. */
+ * If the option `remainder` is `drop`, the last samples of the line are left out. For these
+ * samples, returns order->lanes, because no lane reads them. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
 /* Returns the number of samples in the shuffle buffer (shuffle.h) of a lane, which is a sequence of

@@ -39,10 +39,9 @@ int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
                       struct sheaf_error *err);
 void selection_free(struct selection *s);
 
-/* Returns the chosen number with the rank `rank`, which must be less than s->count.
- *
- * Sets *run to a number, at least 1. The returned number and the *run - 1 numbers after it are all
- * chosen, so the caller need not ask for each of them. The next number may also be chosen. */
+/* Returns the chosen number with the rank `rank`, which must be less than s->count. Sets *run to a
+ * number, at least 1. The returned number and the *run - 1 numbers after it are all chosen, so the
+ * caller need not ask for each of them. *run may be smaller than the longest possible value. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
 /* Sets *rank to the rank of `number`, which is the number of smaller chosen numbers. Returns false
  * if `number` is not chosen. */

@@ -34,7 +34,7 @@ static int compare_fill(const void *a, const void *b)
 }
 
 /* Sorts the inputs in the shuffle buffer by their position in the line (the sequence of samples
- * before shuffling), so that files are read from start to end when the buffer is filled. */
+ * before shuffling). So files are read from start to end when the buffer is filled. */
 static void sort_fill(struct sequence *s, const uint64_t *held, struct fill *fills)
 {
     for (uint64_t i = 0; i < s->fill; i++)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * The sequence in which a lane reads its samples. (A lane is one of the equal sequences of an
- * epoch.) An INPUT is the number of a sample within the lane (order.h). There are two kinds of
- * sequence.
+ * epoch.) An INPUT is the number of a sample within the lane, before shuffling (order.h). There are
+ * two kinds of sequence.
  *
- * IN ORDER: the lane reads its range of the line (the sequence of samples before shuffling) from
- * start to end. The first inputs fill the slots of the shuffle buffer. Then each draw needs one
- * more input. In a lane that is resumed, the sequence begins with the inputs that are in the buffer
- * at that time, in the order of the line.
+ * IN ORDER: samples are read in their order before shuffling. The first inputs fill the slots of
+ * the shuffle buffer. Then each draw needs one more input. If the lane is resumed, the sequence
+ * begins with the inputs that are in the buffer at that time.
  *
- * AS DRAWN: the sequence has the inputs in the order in which they are drawn. The shuffle buffer
- * has only numbers. Each sample is read shortly before it is returned.
+ * AS DRAWN: samples are read in the order in which they are drawn. The shuffle buffer has only
+ * numbers. Each sample is read shortly before it is returned.
  *
  * The functions have no side effects. */
 #ifndef READER_SEQUENCE_H
@@ -18,9 +17,9 @@
 
 #include "reader/order/shuffle.h"
 
-/* Number of positions whose samples a sequence remembers. They are the last positions that were
- * requested. An earlier position cannot be requested again. Used only if samples are read in the
- * order in which they are drawn. */
+/* A sequence remembers its samples at the last SEQUENCE_BACK positions that were requested. An
+ * earlier position cannot be requested again. Used only if samples are read in the order in which
+ * they are drawn. */
 #define SEQUENCE_BACK 128u
 
 struct sequence {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shuffle buffer of a lane (a sequence of samples), computed with numbers: which slot is drawn
- * from next, and which input then fills this slot. (An input is the number of a sample within the
- * lane.) The functions have no side effects.
+ * The shuffle buffer of a lane (a sequence of samples), computed with numbers. The functions
+ * compute which slot is drawn from next, and which input then fills this slot. (An input is the
+ * number of a sample within the lane.) They have no side effects.
  *
  * Other files store the content of the slots. lane.c stores samples. sequence.c stores the numbers
  * of samples that are read when they are drawn. foresight.c stores numbers to compute draws in

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the index files that other programs need to read a shard. Computes from the records of the
- * shard what these files should contain, and compares it with the files in the directory of the
- * shard.
+ * Checks the index files that other programs need to read a shard. Computes the right content of
+ * these files from the records of the shard, and compares it with the files beside the shard.
  *
  * A wrong file is reported, because another program would read wrong samples with it, or none. A
  * missing file is accepted, because Sheaf itself does not need it.
  *
- * Only those files are checked that the packer has written according to the manifest. (It always
- * writes an .idx file for a RecordIO shard.) Foreign shards without a manifest are not checked,
- * because any program may have written the files beside them. */
+ * Only files that the packer has written are checked. (The manifest says which files they are. For
+ * a RecordIO shard, the packer always writes an .idx file.) Foreign shards without a manifest are
+ * not checked, because any program may have written the files beside them. */
 #include "reader/verify/peer_index.h"
 
 #include <inttypes.h>
@@ -59,9 +58,9 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number that an index file for another program should have for the sample in a frame
- * (stored record). In data sets that our packer has made, numbers are missing if the packer has
- * skipped samples. */
+/* Finds the number that an index file for another program should have for a sample. In data sets of
+ * our packer, the number is read from the sample's frame (stored record) if the container stores
+ * numbers. The reason is that samples which the packer has skipped leave gaps in the numbers. */
 static int peer_index_number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
                                 struct sheaf_error *err)
 {
@@ -111,7 +110,7 @@ static int peer_index_shown_size(const char *text, size_t begin, size_t end)
     return (int)size;
 }
 
-/* Writes the first difference between a file and its expected content to `text`. `found` has the
+/* Writes to `text` the first difference between a file and its expected content. `found` has the
  * first `size` bytes of the file, and the whole file has `all` bytes. Returns false if there is no
  * difference. */
 static bool find_fault(char text[FAULT_SIZE], const char *found, size_t size, uint64_t all,
@@ -159,7 +158,8 @@ static int peer_index_compare(const struct comparison *c, struct store_object *o
     return code;
 }
 
-/* Compares the expected content of a file with the file. This is an interop_put_fn. */
+/* Compares a file with its expected content, the `size` bytes at `data`. A function of the type
+ * interop_put_fn. */
 static int compare_file(void *context, const char *name, const void *data, size_t size,
                         struct sheaf_error *err)
 {

@@ -33,8 +33,8 @@
 /* number of requests for remote shards that should run at the same time; a reader has the same
  * number */
 #define REQUESTS 32u
-/* If the shards are remote, there may be more threads than processors. Their number is limited so
- * that each has at least this memory, in bytes. */
+/* If the shards are remote, there may be more threads than processors. But each thread must have at
+ * least this memory, in bytes. */
 #define THREAD_BYTES ((uint64_t)4 << 20)
 
 /* A record that, together with its line of the .lst file, has another checksum than the index
@@ -57,8 +57,9 @@ struct check {
     struct sheaf_error open_error;
     /* a part of the .lst file of a RecordIO shard */
     struct name_lines lines;
-    /* At most TOLD_MOST records. The hash of the whole shard shows whether the records or their
-     * lines are damaged, so they are reported when the shard was read. */
+    /* At most TOLD_MOST records with a wrong checksum. A checksum covers the record and its line.
+     * The hash of the whole shard shows which of the two is damaged, so the records are reported
+     * after the whole shard was read. */
     struct wrong_line *wrong;
     size_t wrong_count;
     struct decode_scratch scratch;
@@ -168,8 +169,9 @@ static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
     return (line == NULL ? frame->crc : crc32c(frame->crc, line, size)) == s->crcs[i];
 }
 
-/* Keeps a record whose checksum is wrong, and that has a line in the .lst file, for
- * tell_wrong_lines. Returns false if there are too many such records. */
+/* Keeps a record with a wrong checksum, so that tell_wrong_lines can report it later. The record
+ * must have a line in the .lst file. Returns false if too many records were kept already, or if
+ * memory is exhausted. */
 static bool keep_wrong_line(struct check *c, uint64_t i, uint64_t offset, uint32_t found)
 {
     struct wrong_line *grown = c->wrong_count == TOLD_MOST ? NULL
@@ -183,8 +185,8 @@ static bool keep_wrong_line(struct check *c, uint64_t i, uint64_t offset, uint32
     return true;
 }
 
-/* Reports the records that keep_wrong_line has kept. If the shard has the hash that the manifest
- * states, their lines in the .lst file are damaged. */
+/* Reports the records that keep_wrong_line has kept. If the shard as a whole has the right hash
+ * (`is_shard_right`), the records are intact, and their lines in the .lst file are damaged. */
 static void tell_wrong_lines(struct check *c, bool is_shard_right)
 {
     const char *url = c->owner->dataset->urls[c->shard];
@@ -232,9 +234,9 @@ static int verify_compare(struct check *c, uint64_t i, const struct frame *frame
     return SHEAF_OK;
 }
 
-/* Compares a sample with the manifest, and adds it to the counts. Reports two problems. The sample
- * may have a field `cls` although the manifest says that no sample has this field. Or the name of
- * the sample's class may be wrong. */
+/* Compares a sample with the manifest, and adds it to the counts. Reports a problem if the sample
+ * has a field `cls` although the manifest says that no sample has this field. Also reports a
+ * problem if the name of the sample's class is wrong. */
 static void verify_check_sample(struct check *c, uint64_t i, uint64_t offset,
                                 const struct sheaf_sample *sample)
 {
@@ -281,8 +283,9 @@ static void verify_count_labels(struct check *c, uint64_t i, uint64_t offset,
 }
 
 /* Returns true if entry `i` of the index belongs to the sample that was found with the number `i`.
- * Foreign shards are indexed by a scan of headers, which counts damaged records differently. So
- * after damage in such a shard, the entry may belong to another sample. */
+ * After damage in a foreign shard, the entry may belong to another sample. The reason is that the
+ * index of a foreign shard comes from a scan of headers, which counts damaged records
+ * differently. */
 static bool has_place(const struct check *c, uint64_t i)
 {
     return c->open != NULL && i < c->open->section->samples &&
@@ -420,10 +423,10 @@ static int check_peers(struct check *c)
                                  : peer_index_end(&c->peers, tell_fault, c, &c->error);
 }
 
-/* Waits until the shard's index section is open. The job that opens it was submitted before the job
- * that calls this function. So the wait ends: another thread runs that job, or has run it.
+/* Waits until the job that opens the shard's index section has ended. This job was submitted before
+ * the job that calls this function. So another thread runs the earlier job, or has already run it.
  *
- * If the section could not be opened, the error is stored, but the check goes on: it reads the
+ * If the section could not be opened, stores the error, and the check goes on. The check reads the
  * shard, and may find a more exact reason, for example that the shard is missing or too long. */
 static void await_section(struct check *c)
 {

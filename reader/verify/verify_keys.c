@@ -8,7 +8,7 @@
 #include "store/interrupt.h"
 
 /* Checks the table of keys for one part of the data set. `sum` is the sum of key_table_part (a hash
- * of key and number) over all samples of the part. It is NULL if the sum is not known. */
+ * of key and number) over all samples of the part. `sum` is NULL if this sum is not known. */
 static int verify_keys_check_part(const struct sheaf_dataset *source, size_t part,
                                   const uint64_t *sum, const struct sheaf_verify_options *options,
                                   struct sheaf_verify_result *result, struct sheaf_error *err)

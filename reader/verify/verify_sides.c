@@ -46,7 +46,8 @@ static int sides_take_section(struct sides *s, struct sheaf_error *err)
            code == SHEAF_ERR_NETWORK || code == SHEAF_ERR_ACCESS ? code : SHEAF_OK;
 }
 
-/* Opens the .lst file, if the shard has one with which its index section can be compared. */
+/* Opens the .lst file of the shard. Does nothing if the file does not exist, or if the index
+ * section has no checksums with which its lines can be compared. */
 static int sides_open_names(struct sides *s, struct sheaf_error *err)
 {
     const struct manifest *m = &s->dataset->manifest;

@@ -15,7 +15,7 @@
 #define CHOSEN_SUFFIX ".chosen"
 
 struct chosen_file {
-    /* content of a valid file that existed before; NULL if there is none */
+    /* content of the file that existed before; NULL if no valid file existed */
     char *data;
     size_t size;
     struct buf added;           /* new entries, in the form of the file */

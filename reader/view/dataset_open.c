@@ -43,8 +43,8 @@ static int open_one(const char *source, bool joins, struct sheaf_dataset **datas
 static int open_each(const char *const *sources, const bool *is_file, size_t count, bool joins,
                      struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
 {
-    /* index of the first source that was not opened yet; from it on, all sources are foreign shards
-     * (shards without a manifest) */
+    /* Index of the first source that was not opened yet. The sources from this index up to index i
+     * are foreign shards (shards without a manifest), which will be opened together. */
     size_t first = 0;
     int code = SHEAF_OK;
 
@@ -67,8 +67,8 @@ static int open_each(const char *const *sources, const bool *is_file, size_t cou
     return code;
 }
 
-/* Sets is_file[i] to true if source i is a single file. Sources that are opened offline are data
- * sets, so no server is asked about them. */
+/* Sets is_file[i] to true if source i is a single file. A source that is opened offline is always a
+ * data set, so its server is not asked about it. */
 static int find_files(const char *const *sources, size_t count, bool *is_file,
                       struct sheaf_error *err)
 {

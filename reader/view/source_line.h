@@ -17,8 +17,9 @@ struct source_line {
 };
 
 /* Returns the line of an epoch of a source. (A line is the sequence of the source's samples in this
- * epoch, before shuffling.) If the list *lines does not contain it, makes the line and adds it.
- * `order` must be the order of the source in this epoch. Returns NULL if memory is exhausted. */
+ * epoch, before shuffling.) If the list *lines does not contain the line, makes the line and adds
+ * it to the list. `order` must be the order of the source in this epoch. Returns NULL if memory is
+ * exhausted. */
 struct source_line *source_line_use(struct source_line **lines, const struct dataset_view *view,
                                     size_t source, const struct order *order,
                                     struct sheaf_error *err);

@@ -49,8 +49,8 @@ static int view_read_text(const char *url, char **text, size_t *size, struct she
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* `url` is not a view (a mix of data sets) if no object has this name, or if it is a directory,
-     * a large shard or a file with other content. */
+    /* `url` is not a view (a mix of data sets) if no object has this name, or if the object is a
+     * directory, a large shard or a file with other content. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
@@ -190,9 +190,9 @@ static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t 
     return mix_make_table(stage->weights, count, stage->period, stage->table, err);
 }
 
-/* Returns the number of steps after which all samples of a source have been drawn once. If
- * `is_first` is true, computes this for the source that needs the fewest steps. Otherwise computes
- * it for the source that needs the most steps. */
+/* Returns the number of steps after which all samples of a certain source have been drawn once. If
+ * `is_first` is true, this is the source that needs the fewest steps. Otherwise it is the source
+ * that needs the most steps. */
 static uint64_t length_until(const struct mix *mix, bool is_first)
 {
     const struct mix_stage *stage = &mix->stages[0];
@@ -275,10 +275,10 @@ static int view_name_stage(struct dataset_view *v, const char *const *names, siz
     return SHEAF_OK;
 }
 
-/* Computes the fingerprint of the view (a mix of data sets) for each stage, without the stages
- * after it. (A stage is a part of a training run with weights of its own.) The fingerprint is a
- * hash of the view's document, in which the names of the sources are replaced by their
- * fingerprints. */
+/* For each stage, computes the fingerprint of the view (a mix of data sets) without the later
+ * stages. (A stage is a part of a training run with weights of its own.) The fingerprint is a hash
+ * of the view's document, in which the names of the sources are replaced by the fingerprints of the
+ * sources. */
 static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sources,
                        struct sheaf_error *err)
 {

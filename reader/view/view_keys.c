@@ -267,8 +267,9 @@ struct view_keys {
     bool has_keep, has_bad;
 };
 
-/* Evaluates the conditions on keys. A pattern without a list of keys must be compared with all
- * keys, so all samples are read. The same is done if the data set has no table of keys. */
+/* Evaluates the conditions on keys. All samples are read in two cases. If there is a pattern but no
+ * list of keys, the pattern must be compared with all keys. If the data set has no table of keys,
+ * keys cannot be looked up. */
 int view_keys_select(struct choice *c, const struct view_keys *k, const struct view_keys_how *how,
                      struct sheaf_error *err)
 {

@@ -5,8 +5,8 @@
  *
  *     sheaf_numbers 1 FINGERPRINT SAMPLES\n  bits
  *
- * The name of the file is the hash of its content. So the name in a view identifies the chosen
- * samples, and a damaged or replaced file is noticed. */
+ * The name of the file is the hash of its content. So a view that contains the name identifies the
+ * chosen samples, and a damaged or replaced file is noticed. */
 #include "reader/view/view_numbers.h"
 
 #include <inttypes.h>

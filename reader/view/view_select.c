@@ -131,11 +131,10 @@ static int select_read(struct choice *c, const struct view_keys *keys,
     return code;
 }
 
-/* Finds the samples of a source that satisfy the conditions on keys and columns.
- *
- * If the file in the view's directory (chosen_file.h) contains them, takes them from there.
- * Otherwise evaluates the conditions. The file identifies a source by the fingerprint in its
- * manifest. So it is not used for foreign shards, which have no manifest. */
+/* Finds the samples of a source that satisfy the conditions on keys and columns. If the file in the
+ * view's directory (chosen_file.h) contains these samples, takes them from the file. Otherwise
+ * evaluates the conditions. The file identifies a source by the fingerprint in its manifest. So it
+ * is not used for foreign shards, which have no manifest. */
 static int find_or_select(struct choice *c, const struct view_keys *keys,
                           const struct view_keys_how *how, struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: measures how fast bytes can be moved over
- * HTTP at most. The program is a loop over libcurl's multi interface in one thread. Each connection
- * has one transfer at a time, and memory is reused.
+ * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: measures the highest speed at which bytes
+ * can be moved over HTTP. The program is a loop over libcurl's multi interface in one thread. Each
+ * connection has one transfer at a time, and memory is reused.
  *
  * Each line of the file LIST is one transfer. "FIRST LAST URL" copies a range of bytes into memory.
  * "PUT FILE URL" reads a file into memory and sends it. "POST FILE URL" sends a file and ignores

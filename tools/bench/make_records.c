@@ -2,8 +2,9 @@
  *
  * make_records DIR COUNT BYTES: writes TFRecord shards with COUNT small records in total to DIR, as
  * input for `sheaf index`. Each record has BYTES bytes, which are computed from the number of the
- * record, so that all records differ. The records are not tf.train.Examples, so every reader
- * returns them unchanged. The program works only on little-endian machines. */
+ * record, so that all records differ. The records are not tf.train.Examples, so that a reader does
+ * not parse them and returns their bytes unchanged. The program works only on little-endian
+ * machines. */
 #include <errno.h>
 #include <inttypes.h>
 #include <isa-l/crc.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pack_files TREE OUT: measures how fast a program that packs files can be at most.
+ * pack_files TREE OUT: measures the highest speed at which a program can pack files.
  *
  * One thread per processor opens, reads and closes the files of a directory tree. The files are
  * read directly into memory that is then written to shards of 150 MB, without filling the page

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_files PASSES [--crc] FILE...: measures how fast a program that reads files can be at most.
+ * read_files PASSES [--crc] FILE...: measures the highest speed at which a program can read files.
  * One thread calls read(2) for 1 MiB at a time and does not look at the bytes. With --crc, it
  * computes the CRC-32C of the bytes, because every reader that checks its input must do at least
  * this. */

@@ -6,8 +6,8 @@
 
 #include "sheaf.h"
 
-/* Prints a line for each worker of each rank, followed by the ranges of shards that the worker
- * reads, or prints the same as a JSON array. Returns an exit status. */
+/* Prints, for each worker of each rank, a line and then the ranges of shards that the worker reads.
+ * If `json` is set, prints the same as a JSON array. Returns an exit status. */
 int plan_print(const struct sheaf_dataset *dataset, const struct sheaf_reader_options *options,
                int json);
 

@@ -223,8 +223,8 @@ static void field_row(const struct report *r, const struct sheaf_field_info *fie
     fprintf(r->f, "</td></tr>\n");
 }
 
-/* Largest number of rows in the table of fields. It is limited because a data set may have any
- * number of field names, for example names that contain numbers. */
+/* Largest number of rows in the table of fields. The table is limited because a data set may have
+ * any number of field names, for example names that contain numbers. */
 #define FIELDS_MOST 24u
 
 void report_fields(const struct report *r)

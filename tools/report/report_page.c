@@ -351,9 +351,8 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns an upper limit of the number of appends to the data set. Each append and each edit adds
- * one fingerprint of an earlier state to the manifest. The function returns the number of these
- * fingerprints. */
+/* Each append and each edit adds one fingerprint of an earlier state to the manifest. Returns the
+ * number of these fingerprints. The number of appends is at most this number. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
@@ -372,7 +371,8 @@ static void put_image_count(const struct report *r, uint64_t count)
         html_count(r->f, count);
 }
 
-/* Prints how many images packing converted or made smaller, if any. */
+/* Prints how many images packing converted, and how many it only made smaller. Prints nothing if
+ * both numbers are 0. */
 static void images_made(const struct report *r)
 {
     const struct sheaf_dataset_info *i = &r->info;
@@ -401,10 +401,11 @@ static bool is_split(const struct report *r)
     return is_named;
 }
 
-/* Prints the beginning of the lists NAME.tsv of the packing run, and NAME-1.tsv, NAME-2.tsv, ... of
- * the runs that appended samples. NAME is "skipped" or "converted". A list does not exist if its
- * run did not skip (or convert) a file. All splits of a data set share one NAME.tsv, which is in
- * their parent directory. */
+/* Prints the beginning of each list of skipped files (or of converted files). `name` is "skipped"
+ * (or "converted"). The packing run has written the list NAME.tsv, and the runs that appended
+ * samples have written NAME-1.tsv, NAME-2.tsv, ... A run that skipped (or converted) no file has
+ * not written a list. All splits of a data set share one NAME.tsv, which is in their parent
+ * directory. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
 {
     const unsigned grown = times_grown(r);
@@ -453,7 +454,7 @@ void report_checked(const struct report *r)
 /* ---- Details --------------------------------------------------------------------------------- */
 
 /* Prints the packer's options, by copying the line of the manifest that has them. Prints nothing if
- * the manifest is not divided into lines as the packer does it. */
+ * the manifest is not divided into lines in the packer's way. */
 static void print_options(const struct report *r)
 {
     static const char key[] = "\n  \"options\": {";

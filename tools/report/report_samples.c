@@ -23,7 +23,7 @@ static const char *const format_types[] = { "image/jpeg", "image/png", "image/gi
 
 /* ---- One sample ------------------------------------------------------------------------------ */
 
-/* Returns the first field of the sample that is an image, or NULL if there is none. */
+/* Returns the first field of the sample that is an image, or NULL if the sample has no image. */
 static const struct sheaf_field *image_of(const struct sheaf_sample *sample,
                                           struct sheaf_image *image)
 {
