@@ -13,9 +13,9 @@
 #include "publish/destination.h"
 #include "store/store.h"
 
-/* A data set that sheaf_append has opened. Samples are appended to some of these data sets. Each
- * other one is another split (such as "val") of the same data. Its keys are only looked up, because
- * a sample must not be added if another split already has it. */
+/* A data set that sheaf_append has opened. Either samples are appended to it, or it is another
+ * split (such as "val") of the same data. From another split, only the keys are needed, because a
+ * sample must not be added if another split already has it. */
 struct append_split {
     char name[SPLIT_NAME_BYTES];
     char *directory;
@@ -41,8 +41,9 @@ struct append {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Finds the keys that a data set already has. Sets known[i] to `name` if keys[i] belongs to one of
- * the first `samples` samples of the data set.
+/* Finds the keys that a data set already has. `name` is the name of its split, or "" if samples are
+ * appended to it. Sets known[i] to `name` if keys[i] belongs to one of the first `samples` samples
+ * of the data set.
  *
  * To compare keys, all samples that may have one of the keys are read. If they do not fit into
  * memory together, the function looks up the first half of the keys and then the second half. */
@@ -188,8 +189,8 @@ static int append_open_target(struct append *a, const char *url, const char *dir
 }
 
 /* Called for each subdirectory of the directory that the user named. `name` is the name of the
- * subdirectory. If it contains the data set of a split with the same name, takes the definition of
- * all splits (such as "train=0.8,val=0.2") from the options of this data set. */
+ * subdirectory. If the subdirectory contains a split with this name, copies the definition of all
+ * splits (such as "train=0.8,val=0.2") from the options of this split. */
 static int look_at_split(void *context, char *directory, const char *name,
                          struct sheaf_error *err)
 {

@@ -111,9 +111,9 @@ static int convert_leave_out(struct convert *c, const struct sheaf_sample *sampl
     return convert_packed(c, packer_leave_out(c->packer, mapped, mapped->key, err), err);
 }
 
-/* Counts a sample whose record is not a tf.train.Example. Such a sample has only one field. A
- * record that is copied unchanged to a TFRecord shard is not counted, because no content is
- * lost. */
+/* Counts a sample if its record is not a tf.train.Example, so that the sample has only one field.
+ * Does not count the sample if its record is copied unchanged to a TFRecord shard, because then no
+ * content is lost. */
 static void count_opaque(struct convert *c, const struct sheaf_sample *sample,
                          const struct kept_features *kept)
 {
@@ -151,9 +151,10 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
 }
 
 /* Converts or checks the images of samples on several threads. `samples` is an array of *count
- * samples. If their images need work, the function handles the first n samples of the array, and
- * sets *count to n. The packer chooses n. The caller must append these n samples to the new data
- * set before the next call. If no image needs work, *count does not change. */
+ * samples. If their images need work, the packer chooses how many samples are handled. The function
+ * handles this number of samples from the beginning of the array, and sets *count to the number.
+ * The caller must append these samples to the new data set before the next call. If no image needs
+ * work, *count does not change. */
 static int convert_prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                            struct sheaf_error *err)
 {

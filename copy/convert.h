@@ -53,9 +53,9 @@ struct convert {
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
-/* Appends to the new data set the `count` samples in `samples`, which the reader has returned last,
- * or only the samples of the current split. If an error concerns one sample, the message states the
- * location of this sample.
+/* Appends to the new data set the `count` samples in `samples`, which the reader has returned last.
+ * If the samples are divided among splits, appends only samples of the current split. If an error
+ * concerns one sample, the message states the location of this sample.
  *
  * *shard is the number of the new shard to which the last sample was appended. If a sample belongs
  * to another shard, the function begins that shard and updates *shard. If `shard` is NULL, the

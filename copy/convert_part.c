@@ -29,8 +29,8 @@ static int convert_part_open_source(const struct sheaf_plan_info *plan, const ch
     if (strcmp(info.fingerprint, plan->fingerprint) == 0)
         return SHEAF_OK;
     /* The plan states the fingerprint that the data set had when the plan was made. If samples were
-     * appended or edited since then, this is an earlier fingerprint, which the manifest also
-     * lists. */
+     * appended or edited since then, the manifest lists the plan's fingerprint as an earlier
+     * fingerprint. */
     if (info.manifest_json != NULL && strstr(info.manifest_json, plan->fingerprint) != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has grown or was edited since the plan was "
                        "made: make the plan of its conversion again", plan->root);

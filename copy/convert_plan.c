@@ -119,8 +119,8 @@ static int choose_number(struct key_reading *r, const char *key, uint64_t *numbe
     return code;
 }
 
-/* Decides what happens to the next sample if an earlier sample has the same key, by the same rule
- * as a conversion without a plan. */
+/* If an earlier sample has the same key as the next sample, records that the next sample gets
+ * another key or is left out. The option duplicate_keys decides which of the two. */
 static int take_key(struct key_reading *r, const char *key, struct sheaf_error *err)
 {
     struct plan_repeat repeat = { .sample = r->samples++ };

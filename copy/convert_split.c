@@ -28,7 +28,7 @@ struct split_dealing {
     struct split_place *places;
     uint64_t count, room;
     uint64_t *bytes;            /* of each sample, by its number */
-    struct split_small small;   /* classes of which the split that gets the rest has no sample */
+    struct split_small small;   /* classes without samples in the split "rest" */
 };
 
 static int compare_class(const struct split_place *a, const struct split_place *b)
@@ -55,8 +55,9 @@ static int compare_split_places(const void *first, const void *second)
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* Adds the place of sample `s`. Its label may come from the field map of the conversion. If the map
- * cannot be applied, and the conversion skips bad samples, the sample gets no place. It is then
- * skipped when the samples of the last split are copied. */
+ * cannot be applied, the function returns an error, unless the conversion skips bad samples. A bad
+ * sample gets no place, but it is assigned to the last split, so that exactly one split skips
+ * it. */
 static int add_place(struct split_dealing *d, const struct copying *in,
                      const struct sheaf_sample *s, struct sheaf_error *err)
 {
@@ -108,8 +109,8 @@ static int read_places(struct split_dealing *d, struct sheaf_error *err)
 
 /* ---- Dividing -------------------------------------------------------------------------------- */
 
-/* Called if the split that gets the rest of the samples has no sample of a class. Records this
- * class. `place` is the place of one sample of the class. */
+/* Records a class for a notice: all samples of the class are in other splits, and none is in the
+ * split "rest". `place` is the place of one sample of the class. */
 static void note_small_class(struct split_dealing *d, const struct split_place *place,
                              uint64_t samples)
 {

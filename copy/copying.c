@@ -45,7 +45,8 @@ void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const 
 }
 
 /* Copies the caller's options to `own`, except the options about the order of samples, because a
- * copy has an order of its own. */
+ * copy has an order of its own. The copy also does not use memory that the caller has allocated
+ * (the member `memory`). */
 static void copying_take_options(const struct copying *c, struct sheaf_reader_options *own,
                                  const struct sheaf_reader_options *given)
 {

@@ -37,8 +37,8 @@ struct copying {
 void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const struct watch *watch,
                   const char *stage);
 /* Opens a reader that returns the samples in the order of the data set. `options` may be NULL for
- * the defaults. The options about the order, and about memory that the program provides, are
- * ignored. A view that returns some samples several times in an epoch is refused, because a copy
+ * the defaults. Its members `memory` and `memory_needed` are ignored, and so are the options about
+ * the order. A view that returns some samples several times in an epoch is refused, because a copy
  * contains each sample once. */
 int copying_open(struct copying *c, const struct sheaf_reader_options *options,
                  struct sheaf_error *err);
@@ -52,10 +52,10 @@ int copying_check_space(const struct copying *c, const char *dest, uint64_t file
                         struct sheaf_error *err);
 /* Counts a sample that was copied. */
 void copying_done(struct copying *c, const struct sheaf_sample *sample);
-/* Puts the location of a sample before an error message about the sample. If the error is a
- * repeated key, and the data set has several sources, adds advice: a view can leave the sample out
- * of one source. Changes SHEAF_ERR_ARGUMENT to SHEAF_ERR_UNSUPPORTED, because the content of a
- * sample is not an argument of the caller. Returns the error code. */
+/* Puts the location of a sample before an error message about the sample. If the key is repeated,
+ * and the data set has several sources, adds the advice to use a view that leaves the sample out of
+ * one source. Changes SHEAF_ERR_ARGUMENT to SHEAF_ERR_UNSUPPORTED, because the content of a sample
+ * is not an argument of the caller. Returns the error code. */
 int copying_place(const struct copying *c, const struct sheaf_sample *sample,
                   struct sheaf_error *err);
 /* `stats`: NULL, or the reader's. */

@@ -170,8 +170,8 @@ static int edit_finish_done(struct edit *e, const char *hash, struct sheaf_error
     return code == SHEAF_OK && e->options.purge ? purge(e, err) : code;
 }
 
-/* Sets *is_done to whether the requested edit is already done, because it was the last change of
- * the data set. Sets `hash` to the hash of the edit. */
+/* Sets *is_done to whether the last change of the data set was already the requested edit. Sets
+ * `hash` to the hash of the edit. */
 static void edit_find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], bool *is_done)
 {
     const struct manifest *m = e->manifest;

@@ -30,7 +30,8 @@ static struct sheaf_read_options reading_of(const struct edit *e)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* Adds to the error the first line of the list whose label is not a class of the data set. */
+/* Finds the first line of the caller's list with a label that is not a class of the data set. Puts
+ * the number of this line before the error message. */
 static void edit_change_name_line(const struct edit *e, struct sheaf_error *err)
 {
     for (size_t i = 0; i < e->wanted_count; i++) {
@@ -383,9 +384,9 @@ static int count_one(struct counting *n, struct edit_change *c, const struct she
         return code;
     if (c->has_label && !c->is_deleted && is_same_label(s, edit_label_of(e, c)))
         c->has_label = false;
-    /* Files that do not differ from their fields are dropped, but not if the label changes. A file
-     * `cls` may contradict the new label, and is kept so that writing the sample returns an
-     * error. */
+    /* If no file differs from its field, the files are dropped. But if the label changes, the files
+     * are kept, because a file `cls` may contradict the new label. Writing the sample then returns
+     * an error. */
     if (!differs && !c->has_label)
         c->file_count = 0;
     if (!c->is_deleted && !c->has_label && c->file_count == 0)
@@ -460,10 +461,10 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
     return code == SHEAF_OK && s->name == NULL ? err_memory(err, sizeof(text)) : code;
 }
 
-/* Handles the changes of one shard: the changes from `first` up to, but not including, `end`.
- * Removes from the array the changes that have no effect. Moves the remaining changes to index
- * *kept of the array, and increases *kept by their number. If a change remains, adds `shard` to the
- * list of shards that are written again. */
+/* Handles the changes of one shard: the changes from `first` up to, but not including, `end`. Drops
+ * the changes that have no effect. Moves the rest to index *kept of the array, and adds their
+ * number to *kept. If there is a rest, adds `shard` to the list of shards that are written
+ * again. */
 static int edit_change_add_shard(struct counting *n, size_t shard, size_t first, size_t end,
                                  size_t *kept, struct sheaf_error *err)
 {

@@ -32,11 +32,11 @@ struct repair_file {
     size_t shard;               /* to which the file belongs, or REPAIR_NO_SHARD */
     bool may_lack;              /* whether a data set need not have the file */
     const char *damage;         /* "is missing", ...; NULL: none was found */
-    /* whether the file does not match its shard; set by the check of the shard, at the same time as
-     * which other damage of the file may be found */
+    /* whether the file does not match its shard; a separate member, because another thread may set
+     * `damage` at the same time */
     bool differs;
     bool is_repaired;
-    bool is_made;               /* made from the data set's other files, even if there is a copy */
+    bool is_made;               /* made from other files, not copied */
     char *fault;                /* why the file could not be repaired; or NULL */
     int code;                   /* of the fault */
 };
@@ -68,9 +68,9 @@ struct repair_file *repair_find(const struct repair *repair, const char *name);
 /* Checks the file `name`. `kind` says whether it is an index or a table of keys. A file of another
  * kind is not checked.
  *
- * Returns SHEAF_ERR_CORRUPT if an index does not match the manifest. For a table of keys, returns
- * the codes of key_file_check: for example, SHEAF_END if the file does not exist and the data set
- * was packed without it. */
+ * Returns SHEAF_ERR_CORRUPT if an index does not match the manifest. Returns the result of
+ * key_file_check for a table of keys. This result is SHEAF_END, for example, if the table does not
+ * exist and the data set was packed without it. */
 int repair_check_table(const struct sheaf_dataset *dataset, enum repair_kind kind,
                        const char *name, struct sheaf_error *err);
 /* Compares shards again with the files beside them, such as the .lst file. A shard is compared if

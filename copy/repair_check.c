@@ -352,8 +352,9 @@ static int repair_check_check_table(const struct repair *r, struct repair_file *
 
 /* ---- After the repair ------------------------------------------------------------------------ */
 
-/* Returns whether a shard is known to be intact: it was repaired, or it was checked and no damage
- * was found. If the caller named the files to repair, no file was checked. */
+/* Returns whether a shard is known to be intact, because it was repaired or because a check found
+ * no damage. If the caller named the files to repair, no shard was checked, so only repaired shards
+ * are known to be intact. */
 static bool repair_check_is_intact(const struct repair *r, const struct repair_file *f)
 {
     return f->is_repaired || (f->damage == NULL && r->options.file_count == 0);
@@ -372,8 +373,8 @@ int repair_check_again(struct repair *r, struct sheaf_error *err)
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
         struct repair_file *f = &r->files[i];
 
-        /* If an index was repaired, all shards are compared again. While the index was damaged, a
-         * .lst file could not be compared. */
+        /* While an index was damaged, no .lst file could be compared with it. So all shards are
+         * compared again if an index was repaired. */
         if (f->kind != REPAIR_SHARD || !(repaired[f->shard] || has_index) ||
             !repair_check_is_intact(r, f))
             continue;

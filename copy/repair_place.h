@@ -3,10 +3,9 @@
  * Finds out which samples the damaged shards must have, so that the planner plans only these
  * samples.
  *
- * A table of keys (dataset.keys) maps the key of each sample to the sample's present number in the
- * data set. This number determines the sample's shard and its place in the shard. It does not
- * matter whether packing, an append or an edit wrote the shard, or whether the source now has
- * further files.
+ * A table of keys (dataset.keys) maps the key of each sample to the sample's number in the data
+ * set. This number determines the sample's shard and its place in the shard. So shards that an
+ * append or an edit wrote can be repaired as well. The source may also have further files now.
  *
  * The index of the data set has two further facts about each shard: the labels that edits have
  * changed, and the sizes of the codec blocks (parts that can be decompressed alone). */
@@ -32,8 +31,8 @@ struct repair_places {
 };
 
 /* Collects the facts about the damaged shards from shard `first` up to, but not including, `end`.
- * Shard i is damaged if damaged[i] is set. Adds to `labels`, the catalog of the planner, the labels
- * that edits gave to samples of these shards. */
+ * Shard i is damaged if damaged[i] is set. Edits may have given labels to samples of these shards.
+ * These labels are added to `labels`, the catalog of the planner. */
 int repair_places_open(struct repair_places *places, const struct repair *repair,
                        const bool *damaged, size_t first, size_t end, struct catalog *labels,
                        struct sheaf_error *err);

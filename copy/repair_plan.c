@@ -53,8 +53,10 @@ struct remaking {
      * this split in the plan. */
     uint32_t plan_split;
     char *plan_hash, *source;   /* of the part, in the manifest */
-    /* If a shard that was made again was refused: the number of the first record that differs from
-     * the index of the data set, RECORDS_EQUAL, or RECORDS_UNKNOWN if the index is damaged. */
+    /* Set if a shard that was made again differs from the manifest. It is the number of the first
+     * record that differs from the index of the data set, or RECORDS_EQUAL if all records are
+     * equal. RECORDS_UNKNOWN if the records cannot be compared, for example because the index is
+     * damaged. */
     uint64_t wrong_record;
 };
 
@@ -83,8 +85,8 @@ static int repair_plan_take_filters(struct remaking *m, struct sheaf_error *err)
 }
 
 /* Reads from the manifest the options that determine the order of the samples. If the tables of
- * keys state the places of the samples, these options are not needed. The samples are then planned
- * in the order of their keys' hashes, which takes the least time. */
+ * keys state the places of the samples, these options are not used. The samples are then planned in
+ * the order of their keys' hashes, because this takes the least time. */
 static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
 {
     const struct manifest *manifest = &m->facts.manifest;
@@ -522,8 +524,8 @@ static int remake_one(struct remaking *m, size_t shard, struct sheaf_error *err)
 /* Makes the damaged shards of the part again. Sets damaged[i] to false for each shard that was
  * made, and records an error for each other shard.
  *
- * If other sources were tried before, `is_first` is false. If the present sources have no sample of
- * the part, the error with the earlier sources is then kept. */
+ * `is_first` is false if earlier sources were tried before the present sources. If the present
+ * sources have no sample of the part, the error from the earlier sources is kept. */
 static int remake_shards(struct remaking *m, bool *damaged, bool is_first, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
@@ -584,9 +586,9 @@ static int remake_part(const struct remaking *given, bool *damaged, bool is_firs
 }
 
 /* Repairs a part of the data set. First uses all sources of the caller together, and then each
- * source alone. Both are tried because the run that packed the part is unknown. If it packed
- * several sources, the keys of its samples contain the name of the source, and otherwise they do
- * not. */
+ * source alone. The reason is that the part may have been packed from all sources in one run, or
+ * from only one source. The keys contain the name of the source only if one run packed several
+ * sources. */
 static int repair_part(struct repair *r, size_t part, bool *damaged, struct sheaf_error *err)
 {
     const struct manifest *m = r->manifest;

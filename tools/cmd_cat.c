@@ -37,8 +37,9 @@ struct ends {
     bool broken;                    /* that reader has gone away */
 };
 
-/* The command may print a note that it has read data repeatedly. It does so if it has read at least
- * AGAIN_BYTES bytes, and at least AGAIN_TIMES times the size of the data set. */
+/* The command prints a note if it has read the same data repeatedly. This note is printed only if
+ * the command has read at least AGAIN_BYTES bytes, and at least AGAIN_TIMES times the size of the
+ * data set. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 
@@ -270,9 +271,9 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
 }
 
 /* Returns the number of samples that an epoch leaves out. An epoch is divided into lanes (sequences
- * of samples). In a view with weights and the remainder "keep", some lanes may give one sample less
- * than others. Each of these lanes leaves out the sample that it would give next (ORDER.md, section
- * 9). */
+ * of samples). In a view with weights and the option "--remainder keep", some lanes may take one
+ * step less than the other lanes. Each shorter lane leaves out the sample of the missing step
+ * (ORDER.md, section 9). */
 static uint64_t left_out_draws(const struct cat *cat)
 {
     const struct sheaf_reader_options *o = &cat->options;

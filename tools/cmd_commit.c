@@ -86,8 +86,9 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     detail_packing(&result);
     if (result.files != 0)
         say_skipped_if_quiet(result.skipped, result.files);
-    /* A conversion in parts leaves out a sample only if its key is repeated. So if samples were
-     * left out, the rule for repeated keys is "drop", and otherwise "number". */
+    /* The result does not state the rule for repeated keys. A conversion in parts leaves out
+     * samples only if this rule is "drop". So if no sample was left out, the rule is taken to be
+     * "number". */
     say_duplicates(&result, result.skipped != 0 ? SHEAF_DUPLICATE_DROP : SHEAF_DUPLICATE_NUMBER);
     if (is_quiet())
         return STATUS_OK;

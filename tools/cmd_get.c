@@ -18,15 +18,16 @@
 #define KEYS_ONCE  64
 
 struct get {
-    /* name of the field to write. If `field` is NULL, the command writes all fields if `directory`
-     * is set, and otherwise the only field of the sample. */
+    /* name of the field to write; NULL if the user named no field. In that case, the command writes
+     * all fields to files in `directory`. If `directory` is also NULL, a sample must have only one
+     * field. */
     const char *field;
     const char *directory;          /* NULL: standard output */
     struct sheaf_read_options options;
     struct column_options columns;
     struct sheaf_dataset *dataset;
     struct output out;
-    /* Number of keys for which nothing was written. Either no sample has the key, or several
+    /* Number of keys for which no sample was written. Either no sample has the key, or several
      * samples have it and would be written to files with the same name. */
     uint64_t missing;
 };

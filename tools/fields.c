@@ -164,9 +164,9 @@ void classes_json(const struct sheaf_dataset *dataset)
 
 /* ---- After packing --------------------------------------------------------------------------- */
 
-/* Returns the key of the sample for which a column has a record, in memory that the caller frees.
- * `directory` is a data set of the column, such as "set/columns/cap/1". The key of the record,
- * `record`, begins with the number of the sample in the base, "set". Returns NULL if the sample
+/* Returns the key of the sample to which a record of a column belongs. The caller frees this key.
+ * `directory` is a data set of the column, such as "set/columns/cap/1". `record` is the key of the
+ * record. It begins with the number of the sample in the data set "set". Returns NULL if the sample
  * cannot be read. */
 static char *key_in_base(const char *directory, const char *record)
 {
@@ -196,8 +196,8 @@ static char *key_in_base(const char *directory, const char *record)
 }
 
 /* Prints how many samples of a data set have each field. Also prints a note about each field that
- * only a few samples lack. `column` is NULL if the data set does not belong to a column. Otherwise
- * it is the directory of the data set. */
+ * only a few samples lack. `column` is the directory of the data set if it belongs to a column, and
+ * otherwise NULL. */
 static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                        const char *column)
 {

@@ -48,9 +48,9 @@ static void metrics_put_label(const char *name, const char *value, size_t size)
     state.labels[used] = '\0';
 }
 
-/* Returns the value of the label "job". It is the value of the variable SHEAF_JOB. If this variable
- * is not set, it is the name of the metrics file, because commands that write metrics to one
- * directory must use different names. */
+/* Returns the value of the label "job". It is the value of the variable SHEAF_JOB, if the variable
+ * is set. Otherwise it is the name of the metrics file, because this name differs between the
+ * commands that write metrics to one directory. */
 static const char *job_name(const char *path, size_t *size)
 {
     const char *job = getenv("SHEAF_JOB"), *slash = strrchr(path, '/');

@@ -52,8 +52,8 @@ static enum grade labels_grade(const struct sheaf_mixing *m)
 /* Grades how far an epoch separates samples that are neighbours in the data set. If the labels are
  * unknown, the data set may be sorted by class, so the result may be GRADE_POOR.
  *
- * If the labels are known, labels_grade judges how well classes are mixed. It matters less that
- * neighbours stay close together, so this function returns GRADE_FAIR at worst. */
+ * If the labels are known, labels_grade judges how well classes are mixed. The distance of
+ * neighbours then matters less, so this function returns GRADE_FAIR at worst. */
 static enum grade places_grade(const struct sheaf_mixing *m)
 {
     const double more = m->neighbours - m->ideal_neighbours;

@@ -25,7 +25,7 @@
 /* File mode is recommended only if its download takes at most this fraction of the job's time, or
  * if FastFile mode would take longer in total. */
 #define STARTUP_SHARE  0.1
-/* Files may count as small if the latency of the requests for them is more than this fraction of
+/* Files count as small only if the latency of the requests for them is more than this fraction of
  * the time to transfer their bytes. */
 #define OVERHEAD_SHARE 0.25
 #define LIST_PAGE      1000.0   /* objects in one LIST response */
@@ -237,9 +237,9 @@ static enum input_mode choose_streaming(const struct load *l,
     return MODE_FILE;
 }
 
-/* Returns whether FSx for Lustre is recommended. There are two reasons for FSx: FastFile mode is
- * too slow for the training program, or the requests of FastFile mode cost more than the file
- * system. FSx must also be faster. */
+/* Returns whether FSx for Lustre is recommended. It is recommended only if it is faster than
+ * FastFile mode. There must also be one of two reasons: FastFile mode is too slow for the training
+ * program, or the requests of FastFile mode cost more than the file system. */
 static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct mode_advice *a)
 {
     const struct mode_estimate *fast = &a->estimates[MODE_FASTFILE];

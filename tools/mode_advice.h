@@ -56,9 +56,9 @@ struct mode_options {
 /* The defaults. */
 void mode_options_init(struct mode_options *options);
 
-/* The ways to train that are compared. With MODE_PACK_FILE and MODE_PACK_FASTFILE, the objects are
- * first packed into shards, once for all jobs. The shards are then read in File mode or FastFile
- * mode. */
+/* The modes for which estimates are computed. With MODE_PACK_FILE and MODE_PACK_FASTFILE, the
+ * objects are first packed into shards, once for all jobs. The shards are then read in File mode or
+ * FastFile mode. */
 enum input_mode {
     MODE_FILE, MODE_FASTFILE, MODE_FSX, MODE_EFS,
     MODE_PACK_FILE, MODE_PACK_FASTFILE, MODE_COUNT

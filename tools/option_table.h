@@ -15,7 +15,7 @@ enum option_kind {
     OPTION_FLAG,        /* no value; stores 1 */
     OPTION_TEXT,
     /* a text; the option may be given several times, and several options may store their texts in
-     * the same variable */
+     * one struct option_texts */
     OPTION_TEXTS,
     OPTION_NUMBER,      /* decimal, from least to most */
     OPTION_COUNT,       /* like OPTION_NUMBER, stored in an unsigned int */
@@ -65,8 +65,8 @@ struct option {
     int (*choice_of)(const char *alias);
     const char *meaning;
     const char *unit;               /* unit of the default, where --help shows one */
-    /* text for the default in the output of --help. With NULL, --help shows the value of the
-     * variable. With "", it shows no default. */
+    /* the default as a text for the output of --help; NULL if --help shows the value of the
+     * variable; "" if --help shows no default */
     const char *standard;
 };
 

@@ -12,8 +12,8 @@
  * second. */
 void progress_show(void *context, const struct sheaf_progress *progress);
 
-/* Another function that progress_show calls with each progress report, even if there is no
- * terminal. May be NULL. */
+/* A further function for progress reports, or NULL. progress_show passes each report to this
+ * function, even if there is no terminal. */
 extern sheaf_progress_fn *progress_also;
 
 /* Removes the progress line, if one is shown, so that other text can be written. */

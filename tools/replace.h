@@ -13,7 +13,7 @@ struct replacement {
     char *temporary;
     FILE *file;                 /* write to this */
     bool is_quiet;              /* nothing is complained of */
-    /* whether the file need not survive a crash of the machine, so that it is not synced to the
+    /* whether the file may be lost in a crash of the machine; such a file is not synced to the
      * disk */
     bool is_volatile;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index_keys: makes a table of keys for a data set without such a table, which an old release
- * has packed. Reads all samples in order. */
+ * sheaf_index_keys: makes a table of keys for a data set that an old release has packed without
+ * this table. Reads all samples in order. */
 #include <stdlib.h>
 #include <string.h>
 

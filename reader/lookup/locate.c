@@ -15,8 +15,8 @@ struct locating {
     const struct sheaf_dataset *dataset;
     struct comings *comings;
     struct order_line line;
-    /* for each shard, by its number: the position of its first sample in the line, the sequence of
-     * all samples before shuffling */
+    /* for each shard, by its number: the position of its first sample in `line` (the sequence of
+     * all samples before shuffling) */
     uint64_t *starts;
     struct targets targets;
 };

@@ -3,12 +3,13 @@
  * Finds the steps of an epoch at which given samples are returned. The functions in this header are
  * used for views (mixes of data sets) and for other data sets.
  *
- * A lane is one of the equal sequences of the epoch. The line is the sequence of all samples before
- * shuffling. The number of a sample determines its position in the line. This position determines
- * the lane that reads the sample, and the sample's number within this lane.
+ * The sequence of all samples before shuffling is called the line. It is divided into lanes, which
+ * are sequences of equal length. The number of a sample determines its position in the line, and so
+ * its lane and its position in this lane.
  *
- * The step at which the lane returns the sample depends on all earlier draws from the lane's
- * shuffle buffer. So all draws of the lane are computed from its start (locate_replay.c). */
+ * Each lane has a shuffle buffer. The step at which the lane returns a sample depends on all
+ * earlier draws from this buffer. So all draws of the lane are computed from its start
+ * (locate_replay.c). */
 #ifndef READER_LOOKUP_LOCATE_H
 #define READER_LOOKUP_LOCATE_H
 

@@ -5,14 +5,13 @@
  * chosen samples form a line, the sequence before shuffling. A lane of the view reads one range of
  * this line, its stretch.
  *
- * The search goes from the number of a sample to its steps:
- * - The number determines the source, and the sample's rank among the chosen samples of this
+ * The search for a sample takes four steps:
+ * - From the number of the sample, find its source, and its rank among the chosen samples of this
  * source.
- * - In each epoch of the source, the rank determines the position in the line. This position
- * determines the lane, and the sample's place in the lane's stretch.
- * - Computing the draws from the lane's shuffle buffer shows which draw from the source takes the
- * sample.
- * - mix_steps.h gives the step at which the lane makes this draw. */
+ * - For each epoch of the source, find the position of this rank in the line. Find the lane whose
+ * stretch has this position.
+ * - Compute the draws from the lane's shuffle buffer, until a draw takes the sample.
+ * - Find the step at which the lane makes this draw (mix_steps.h). */
 #include <stdlib.h>
 
 #include "base/bytes.h"

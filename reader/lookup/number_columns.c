@@ -136,8 +136,9 @@ static void number_columns_release(struct sheaf_kept *kept)
     free(r);
 }
 
-/* Reads samples of the data set `d`. Earlier reads of the same call of sheaf_dataset_read have
- * already taken c->memory_bytes of its memory budget. This function uses only the rest. */
+/* Reads samples of the data set `d`. One call of sheaf_dataset_read makes several such reads, which
+ * share its memory budget. c->memory_bytes is the memory that earlier reads have taken, and this
+ * read uses only the rest. */
 static int number_columns_read_more(struct numbered_call *c, const struct sheaf_dataset *d,
                                     const uint64_t *numbers, size_t count, uint32_t *crcs,
                                     const struct sheaf_sample **samples, struct sheaf_error *err)

@@ -24,8 +24,8 @@
 struct quality_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    /* State for computing the draws of a view (a mix of data sets). NULL if the data set is not a
-     * view. The fields below are not used for a view. */
+    /* State for computing the draws of a view (a mix of data sets). If the data set is not a view,
+     * `view` is NULL, and the members below are used instead. */
     struct view_replay *view;
     struct order_line line;
     struct order_lane *lanes;
@@ -47,7 +47,7 @@ struct drawn {
     /* number of the sample among the chosen samples of its source */
     uint64_t rank;
     uint64_t number;                /* number of the sample in the data set */
-    /* true if the host returns this sample again at the end of the epoch, because it has fewer
+    /* true if this sample is returned again at the end of the epoch, because its host has fewer
      * samples than other hosts */
     bool comes_again;
 };

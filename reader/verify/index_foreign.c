@@ -157,9 +157,8 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = index_foreign_gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, NULL, shard->xxh3, err);
-    /* Compares the number of samples with the number that was found when the shard was opened, if
-     * its headers were scanned then. (The headers of remote and compressed shards are not
-     * scanned.) */
+    /* If the headers of the shard were scanned when it was opened, the number of samples must not
+     * have changed since then. (The headers of remote and compressed shards are not scanned.) */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "

@@ -58,9 +58,10 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number that an index file for another program should have for a sample. In data sets of
- * our packer, the number is read from the sample's frame (stored record) if the container stores
- * numbers. The reason is that samples which the packer has skipped leave gaps in the numbers. */
+/* Finds the number that an index file for another program should have for a sample. Usually this is
+ * the sample's position. But if our packer made the data set, and the container stores numbers, the
+ * number is read from the sample's frame (stored record). It may differ from the position, because
+ * samples that the packer has skipped leave gaps in the numbers. */
 static int peer_index_number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
                                 struct sheaf_error *err)
 {

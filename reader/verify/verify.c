@@ -37,8 +37,8 @@
  * least this memory, in bytes. */
 #define THREAD_BYTES ((uint64_t)4 << 20)
 
-/* A record that, together with its line of the .lst file, has another checksum than the index
- * states. */
+/* A record with a wrong checksum. The checksum in the index covers the record and its line of the
+ * .lst file. */
 struct wrong_line {
     uint64_t record, offset;
     uint32_t found, expected;
@@ -52,8 +52,8 @@ struct check {
     /* The open shard, its index section and its .lst file. NULL if there is no index section, or if
      * the shard could not be opened. */
     struct shard *open;
-    /* The error with which opening the shard has failed. The message is empty if it has not failed.
-     */
+    /* The error with which opening the shard has failed. Its message is empty if the shard is
+     * open. */
     struct sheaf_error open_error;
     /* a part of the .lst file of a RecordIO shard */
     struct name_lines lines;
@@ -282,9 +282,9 @@ static void verify_count_labels(struct check *c, uint64_t i, uint64_t offset,
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
 }
 
-/* Returns true if entry `i` of the index belongs to the sample that was found with the number `i`.
- * After damage in a foreign shard, the entry may belong to another sample. The reason is that the
- * index of a foreign shard comes from a scan of headers, which counts damaged records
+/* Returns true if entry `i` of the index belongs to the sample that was read as number `i`. Returns
+ * false after damage in a foreign shard, because the numbers may then differ. The reason is that
+ * the index of a foreign shard comes from a scan of headers, which counts damaged records
  * differently. */
 static bool has_place(const struct check *c, uint64_t i)
 {
@@ -423,8 +423,9 @@ static int check_peers(struct check *c)
                                  : peer_index_end(&c->peers, tell_fault, c, &c->error);
 }
 
-/* Waits until the job that opens the shard's index section has ended. This job was submitted before
- * the job that calls this function. So another thread runs the earlier job, or has already run it.
+/* Waits until the job that opens the shard's index section has ended. This wait always ends,
+ * because that job was submitted before the job that calls this function. So another thread runs
+ * it, or has already run it.
  *
  * If the section could not be opened, stores the error, and the check goes on. The check reads the
  * shard, and may find a more exact reason, for example that the shard is missing or too long. */
@@ -597,8 +598,8 @@ static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_r
     return code;
 }
 
-/* Returns the size of the largest frames (stored records) that all threads may read at the same
- * time. */
+/* Returns the largest size of a frame (stored record) that a thread may read while all other
+ * threads also read frames. */
 static size_t verify_frame_limit(const struct sheaf_verify_options *own, unsigned threads)
 {
     return (size_t)(own->memory_bytes / (2 * threads));
@@ -625,9 +626,9 @@ static void choose_part(struct checks *all)
     }
 }
 
-/* Returns the number of threads. Each thread checks one shard at a time. If shards are remote and
- * small, a thread sends few requests at a time. So there are more threads, until about REQUESTS
- * requests run at the same time. */
+/* Returns the number of threads. Each thread checks one shard at a time. For a small remote shard,
+ * a thread sends only a few requests at a time. In that case there are more threads, until about
+ * REQUESTS requests run at the same time. */
 static unsigned verify_threads(const struct checks *all, const struct sheaf_verify_options *own)
 {
     const uint64_t shard_bytes = all->total_bytes / MAX(all->end - all->first, 1u);

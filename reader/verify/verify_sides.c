@@ -23,9 +23,9 @@ struct sides {
     peer_index_tell_fn *tell;
     void *context;
     struct index_section *section;      /* or NULL, if it is damaged */
-    struct store_object *names;         /* the .lst file; NULL if there is none to compare */
+    struct store_object *names;         /* the .lst file; NULL if it is not compared */
     struct name_lines lines;
-    uint64_t wrong_line;                /* number of its first wrong line, from 1; 0 if none */
+    uint64_t wrong_line;                /* first wrong line of the .lst file, from 1; or 0 */
     struct peer_index peers;
 };
 
@@ -90,7 +90,7 @@ static int sides_compare_line(struct sides *s, uint64_t sample, uint32_t crc,
 }
 
 /* Returns whether an error code means that a file beside the shard cannot be read from a local
- * disk. The files beside it can still be repaired. */
+ * disk. Such an error does not end the check of the shard. */
 static bool sides_cannot_read(const struct sides *s, int code)
 {
     return !s->dataset->is_remote && (code == SHEAF_ERR_IO || code == SHEAF_ERR_ACCESS ||
@@ -173,8 +173,8 @@ int verify_sides(const struct sheaf_dataset *d, uint32_t shard, size_t limit,
         code = walk_open(&walk, d, shard, s.section, limit, &bytes, interrupt, err);
     if (code == SHEAF_OK) {
         compared = has_any ? sides_compare(&s, &walk, &found) : SHEAF_OK;
-        /* After damage in a record, the hash of the whole shard tells whether the shard is intact
-         * nevertheless. */
+        /* If a record seems damaged, the shard may still be intact. The hash of the whole shard
+         * shows this. */
         if (compared == SHEAF_OK || sides_is_damage(compared))
             code = walk_hash(&walk, m->xxh3, hash, err);
         walk_close(&walk);

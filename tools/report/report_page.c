@@ -351,8 +351,8 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Each append and each edit adds one fingerprint of an earlier state to the manifest. Returns the
- * number of these fingerprints. The number of appends is at most this number. */
+/* Returns the number of earlier fingerprints in the manifest. Each append and each edit adds one
+ * fingerprint, so the number of appends is not greater. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
