@@ -28,8 +28,7 @@ struct append {
     struct sheaf_read_options reading;
     struct append_split targets[SPLIT_LIMIT];   /* these grow: one data set, or all splits */
     uint32_t target_count;
-    /* the other splits of the same data, if samples are appended to only one split; if there are no
-     * other splits, other_count is 0 */
+    /* splits of the same data to which no samples are appended; other_count may be 0 */
     struct append_split others[SPLIT_LIMIT];
     uint32_t other_count;
     /* the directory of the data set, or the directory that contains all splits */

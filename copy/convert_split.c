@@ -28,7 +28,7 @@ struct split_dealing {
     struct split_place *places;
     uint64_t count, room;
     uint64_t *bytes;            /* of each sample, by its number */
-    struct split_small small;   /* classes without samples in the split "rest" */
+    struct split_small small;   /* classes without samples for "=rest" */
 };
 
 static int compare_class(const struct split_place *a, const struct split_place *b)
@@ -109,8 +109,8 @@ static int read_places(struct split_dealing *d, struct sheaf_error *err)
 
 /* ---- Dividing -------------------------------------------------------------------------------- */
 
-/* Records a class for a notice: all samples of the class are in other splits, and none is in the
- * split "rest". `place` is the place of one sample of the class. */
+/* Records a class for a notice. A split such as "val=rest" gets no sample of this class, because
+ * the other splits take all of them. `place` is the place of one sample of the class. */
 static void note_small_class(struct split_dealing *d, const struct split_place *place,
                              uint64_t samples)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the samples of a data set for a copy, in their order. Reports the progress, and ends the
- * copy if the caller has set its interrupt flag.
+ * Reads the samples of a data set for a copy. Reports the progress, and ends the copy if the caller
+ * has set its interrupt flag.
  *
  * A reader may wait long for its next samples. Therefore a thread interrupts this wait about ten
  * times a second. copying_next then reports the progress, checks the caller's interrupt flag, and
@@ -36,10 +36,10 @@ struct copying {
  * function of this file. */
 void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const struct watch *watch,
                   const char *stage);
-/* Opens a reader that returns the samples in the order of the data set. `options` may be NULL for
- * the defaults. Its members `memory` and `memory_needed` are ignored, and so are the options about
- * the order. A view that returns some samples several times in an epoch is refused, because a copy
- * contains each sample once. */
+/* Opens a reader that returns the samples in the order of the data set, or in a shuffled order if
+ * c->shuffles is set. `options` may be NULL for the defaults. Its members `memory` and
+ * `memory_needed` are ignored, and so are the options about the order. A view that returns some
+ * samples several times in an epoch is refused, because a copy contains each sample once. */
 int copying_open(struct copying *c, const struct sheaf_reader_options *options,
                  struct sheaf_error *err);
 /* Returns the next samples, at most `most`, which are valid until the next call. If `most` is 0,

@@ -108,8 +108,8 @@ static enum output_ask edit_ask_of(const struct edit *e)
 
 /* ---- Purge ----------------------------------------------------------------------------------- */
 
-/* Earlier edits have replaced files by new files. Removes the files that were replaced. If an
- * earlier run was killed while it removed files, this run removes the rest. */
+/* Removes the files that earlier edits have replaced by new files. If an earlier run was killed
+ * while it removed such files, this run removes the rest. */
 static int purge(struct edit *e, struct sheaf_error *err)
 {
     struct in_place place = { .prefix = NULL };

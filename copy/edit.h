@@ -29,8 +29,8 @@ struct edit_wanted {
     /* if `key` is a path such as "cat/1.jpg": the key in the path, "cat/1"; otherwise NULL */
     char *other;
     bool is_deleted, has_label;
-    /* index of the new label, if has_label is set. At first it is an index in the catalog
-     * edit.labels. edit_number_labels() replaces it by the index in the array edit.plan.labels. */
+    /* index of the new label, if has_label is set: at first in the catalog edit.labels, and after
+     * edit_number_labels() in the array edit.plan.labels */
     uint32_t label;
     size_t file, file_count;    /* range of edit.files: the files that replace fields */
     const char *where;          /* the list, for messages, */

@@ -31,7 +31,7 @@ static struct sheaf_read_options reading_of(const struct edit *e)
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
 /* Finds the first line of the caller's list with a label that is not a class of the data set. Puts
- * the number of this line before the error message. */
+ * the place of this line before the error message. */
 static void edit_change_name_line(const struct edit *e, struct sheaf_error *err)
 {
     for (size_t i = 0; i < e->wanted_count; i++) {
@@ -291,8 +291,8 @@ static int cls_size(const struct sheaf_field *f, const struct plan_label *l, siz
     return code;
 }
 
-/* Checks that the sample has a field for each file that shall replace a field. If the sample does
- * not have the field, reports the file and does not use it. */
+/* Checks that the sample has a field for each file that replaces a field. Reports and ignores a
+ * file without such a field. */
 static int check_files(struct edit *e, struct edit_change *c, const struct sheaf_sample *s)
 {
     size_t kept = 0;

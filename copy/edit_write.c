@@ -47,8 +47,8 @@ struct rewriting {
     struct decode_scratch scratch;
     struct buf fields, text, joined;
     struct buf files;           /* content of the files of a sample */
-    /* key of the last sample before a deleted sample; stored only for tar, because readers of a tar
-     * join neighbouring samples with equal keys */
+    /* key of the last sample before a deleted sample; stored only for tar, because neighbouring
+     * samples in a tar must have different keys */
     char *key;
 };
 
@@ -377,9 +377,9 @@ static int change_record(struct rewriting *r, const struct edit_change *c, uint6
 
 /* ---- Neighbours ------------------------------------------------------------------------------ */
 
-/* Stores the key of record i, because the next sample is deleted. The key will be compared with the
- * key of the sample after the deleted one, because in a tar, neighbouring samples must have
- * different keys. */
+/* Called if the sample after record i is deleted. Stores the key of record i, to compare it with
+ * the key of the sample after the deleted sample. In a tar, these two samples must have different
+ * keys. */
 static int edit_write_keep_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
                                struct sheaf_error *err)
 {

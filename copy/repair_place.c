@@ -226,8 +226,8 @@ static int open_names(const struct repair *r, size_t shard, struct store_object 
 }
 
 /* Finds the numbers (ids) that the records of a shard contain. Reads these numbers from the shard's
- * .lst file. If this file is lost, assumes that they continue after the last number of the previous
- * shard. */
+ * .lst file. If this file is lost, assumes that the numbers continue after the last number of the
+ * previous shard. */
 static int take_numbers(struct repair_places *p, size_t at, struct sheaf_error *err)
 {
     const struct repair *r = p->repair;

@@ -4,8 +4,8 @@
  * samples.
  *
  * A table of keys (dataset.keys) maps the key of each sample to the sample's number in the data
- * set. This number determines the sample's shard and its place in the shard. So shards that an
- * append or an edit wrote can be repaired as well. The source may also have further files now.
+ * set. This number determines the sample's shard and its place in the shard. This also works for
+ * shards that an append or an edit wrote, and if the source has further files now.
  *
  * The index of the data set has two further facts about each shard: the labels that edits have
  * changed, and the sizes of the codec blocks (parts that can be decompressed alone). */

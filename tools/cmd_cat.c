@@ -500,10 +500,10 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-/* Finds out which samples of the epoch belong to the training step that the user named. If
- * `all_ranks` is set, they are one batch of each rank, and otherwise one batch of this rank. One
- * reader can return the batches of all ranks, because the ranks take turns in the order of the
- * epoch. Returns -1 on success, or the exit status after a failure. */
+/* Finds out which samples of the epoch belong to the training step that the user named. Takes one
+ * batch of each rank if `all_ranks` is set, and otherwise only the batch of this rank. One reader
+ * can return the batches of all ranks, because the ranks take turns in the order of the epoch.
+ * Returns -1 on success, or the exit status after a failure. */
 static int take_step(struct cat *cat, bool all_ranks)
 {
     struct sheaf_reader_options *o = &cat->options;

@@ -123,8 +123,8 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
 
-/* Returns whether an error of packing a stored plan must be solved by an option of sheaf plan, not
- * of sheaf pack. */
+/* Returns whether an error of packing a stored plan can be solved only with options of sheaf plan.
+ * The advice for sheaf pack is then not printed. */
 static bool cmd_pack_is_of_plan(int reason)
 {
     return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||

@@ -24,12 +24,14 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 
 /* Reads and checks the table of keys for one part of the source. (Each run that appended samples
- * has added a part.) `sum` is the sum of key_table_part (a hash of key and number) over all samples
- * of this part. It must be equal to the sum over all entries of the table. If `sum` is NULL, the
- * sums are not compared.
+ * has added a part.)
  *
- * If the table does not exist, returns SHEAF_END if the part was packed without a table. If the
- * part was packed with one (dataset_part.is_keyed), returns SHEAF_ERR_NOT_FOUND. */
+ * `sum` is the sum of key_table_part (a hash of key and number) over all samples of this part. It
+ * must be equal to the sum over all entries of the table. If `sum` is NULL, the sums are not
+ * compared.
+ *
+ * If the table does not exist, returns SHEAF_ERR_NOT_FOUND if the part was packed with a table
+ * (dataset_part.is_keyed), and otherwise SHEAF_END. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

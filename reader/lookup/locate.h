@@ -3,9 +3,9 @@
  * Finds the steps of an epoch at which given samples are returned. The functions in this header are
  * used for views (mixes of data sets) and for other data sets.
  *
- * The sequence of all samples before shuffling is called the line. It is divided into lanes, which
- * are sequences of equal length. The number of a sample determines its position in the line, and so
- * its lane and its position in this lane.
+ * The sequence of all samples before shuffling is called the line. The line is divided among lanes.
+ * The number of a sample determines its position in the line, and so its lane and its position in
+ * this lane.
  *
  * Each lane has a shuffle buffer. The step at which the lane returns a sample depends on all
  * earlier draws from this buffer. So all draws of the lane are computed from its start

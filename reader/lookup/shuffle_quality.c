@@ -211,10 +211,10 @@ static void ideal_labels(struct mixing_tally *t)
 }
 
 /* Returns the value that a measure would have in an ideal shuffle. The neighbours of a sample are
- * the samples with the numbers before and after. For each returned sample, the measure counts the
- * neighbours that were returned within the NEAR_STEPS steps before the sample. The measure is the
- * mean of these counts. If each sample is returned once, a pair of neighbours is counted once: when
- * the second of them is returned. */
+ * the samples with the previous and the next number. For each returned sample, the measure counts
+ * the neighbours that were returned within the NEAR_STEPS steps before the sample. The measure is
+ * the mean of these counts. If each sample is returned once, a pair of neighbours is counted once:
+ * when the second of them is returned. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;

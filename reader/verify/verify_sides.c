@@ -25,7 +25,7 @@ struct sides {
     struct index_section *section;      /* or NULL, if it is damaged */
     struct store_object *names;         /* the .lst file; NULL if it is not compared */
     struct name_lines lines;
-    uint64_t wrong_line;                /* first wrong line of the .lst file, from 1; or 0 */
+    uint64_t wrong_line;                /* first wrong .lst line, from 1; or 0 */
     struct peer_index peers;
 };
 

@@ -10,8 +10,8 @@
 /* Reads a shard once. Sets *intact to whether the shard has the hash that the manifest states. If
  * so, calls `tell` for each file beside the shard that contradicts the shard or its index section.
  * A missing file is not reported. If the index section is damaged, the .lst file is not compared.
- * If a file beside the shard cannot be read from a local disk, this is not an error, and the rest
- * of the file is not compared.
+ * If a file beside the shard cannot be read from a local disk, some comparisons are left out, and
+ * this is not an error.
  *
  * `limit` is the size in bytes of the largest record that is accepted. A remote shard is read ahead
  * with up to limit / 2 bytes of memory. `interrupt` may be NULL. */

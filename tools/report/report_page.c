@@ -352,7 +352,7 @@ static void list_beside(const struct report *r, const char *list, const char *wh
 }
 
 /* Returns the number of earlier fingerprints in the manifest. Each append and each edit adds one
- * fingerprint, so the number of appends is not greater. */
+ * fingerprint, so there were at most as many appends. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
@@ -401,9 +401,9 @@ static bool is_split(const struct report *r)
     return is_named;
 }
 
-/* Prints the beginning of each list of skipped files (or of converted files). `name` is "skipped"
- * (or "converted"). The packing run has written the list NAME.tsv, and the runs that appended
- * samples have written NAME-1.tsv, NAME-2.tsv, ... A run that skipped (or converted) no file has
+/* Prints the beginning of each list of skipped or converted files. `name` is the first part of the
+ * lists' names, "skipped" or "converted". The packing run has written the list NAME.tsv, and the
+ * runs that appended samples have written NAME-1.tsv, NAME-2.tsv, ... A run without such files has
  * not written a list. All splits of a data set share one NAME.tsv, which is in their parent
  * directory. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
