@@ -169,8 +169,9 @@ static int add_record(struct sheaf_reader *r, const struct item *item, size_t co
     return code;
 }
 
-/* Handles a sample for which a column has no value. As the option `missing` says, returns an error,
- * returns SHEAF_END so that the sample is left out, or counts the sample and returns SHEAF_OK. */
+/* Handles a sample for which a column has no value. Returns an error if the option `missing`
+ * forbids such samples. Otherwise counts the sample. Then returns SHEAF_END to leave it out, or
+ * SHEAF_OK to return it without the value, as the option says. */
 static int miss(struct sheaf_reader *r, const struct sheaf_sample *s, size_t column)
 {
     if (r->options.missing == SHEAF_MISSING_FAIL)

@@ -7,7 +7,7 @@
 
 #include "reader/reader_state.h"
 
-/* Adds the fields of all columns that the reader uses to sample number `i` of the batch. Returns
+/* Adds to sample number `i` of the batch the fields of all columns that the reader reads. Returns
  * SHEAF_ERR_CORRUPT if a record belongs to another sample. Returns SHEAF_END if a column has no
  * value for the sample, and the option `missing` says that such samples are left out. */
 int column_fields_add(struct sheaf_reader *r, size_t i);

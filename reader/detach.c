@@ -9,13 +9,11 @@
  * - the bytes of fields that were copied.
  *
  * The bytes of a sample are in its frame (its record as it is stored). A frame lies in a piece (an
- * allocated range) of the reader's heap. If the frame has at least MOVE_LEAST bytes, the piece is
- * lent to the program, and the bytes need not be copied. But no piece is lent if the program would
- * then borrow more memory than it may.
+ * allocated range) of the reader's heap. The piece of a frame with at least MOVE_LEAST bytes is
+ * lent to the program, up to a limit for all lent memory. Its bytes are not copied.
  *
- * All other bytes are copied. The copies are in the order of columns: the first field of every
- * sample, then the second field of every sample, and so on. So fields of equal size form an
- * array. */
+ * All other bytes are copied: the first field of every sample, then the second field of every
+ * sample, and so on. So fields of equal size form an array. */
 #include <stdlib.h>
 #include <string.h>
 

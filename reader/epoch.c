@@ -150,8 +150,8 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 /* Begins to read the first samples of all lanes (sequences of samples).
  *
  * If the data set is remote, reads for the shuffle buffers are begun as well, because they take
- * long. If it is local, these reads begin later, so that the first sample need not wait until all
- * of them are planned. */
+ * long. If it is local, these reads begin later, because planning them would delay the first
+ * sample. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;

@@ -18,8 +18,8 @@
 #define LONGEST_STAY 12u
 
 struct epoch_order {
-    /* Computes the number of structs lane and of structs queue that the reader needs for its lanes
-     * (sequences of samples). */
+    /* Sets *lanes to the number of `struct lane` that the reader needs for its lanes (sequences of
+     * samples), and *queues to the number of `struct queue`. */
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
     /* Makes the tables that the reader's lanes (sequences of samples) need in this order, and frees
@@ -27,9 +27,8 @@ struct epoch_order {
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 
-    /* Begins the lanes of the epoch that r->load.order states. In a round, each lane (a sequence of
-     * samples) returns one sample. The lanes begin after their first `rounds` samples, as if these
-     * had been returned. The first `extra` lanes begin one sample later than the others. */
+    /* Begins the lanes (sequences of samples) of the epoch that r->load.order states. Each lane
+     * leaves out its first `rounds` samples. The first `extra` lanes leave out one more sample. */
     int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);

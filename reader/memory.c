@@ -77,9 +77,9 @@
  * frame (stored record) that is larger than 1 / OUTSIZE_PART of the heap is not kept in the heap.
  * It is read when its sample is drawn. */
 #define OUTSIZE_PART       16u
-/* Size in bytes that is assumed for the largest codec block. The packer ends a block with the
- * sample that makes the block larger than a few MiB. The assumed size is larger than that, because
- * containers add bytes to small files. */
+/* Size in bytes that is assumed for the largest codec block. The packer ends a block when its files
+ * have a few MiB in total. The assumed size is larger, because the block also has the bytes that a
+ * container adds to each file, such as headers. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
 /* Number of bytes of the reserve that are for small tables. (The reserve is memory that is kept
  * free so that any single sample can be read.) The rest of the reserve is for the read itself. */

@@ -30,9 +30,9 @@ struct source_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
     uint64_t end;                   /* value of `drawn` at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* Number of samples in the ranges of the source that the lane has opened so far in this epoch.
-     * So it is the number of samples before the next range. If the epoch was resumed, samples
-     * before the saved position are not counted. */
+    /* The lane reads the source in ranges of samples. Number of samples in all ranges that the lane
+     * has begun in this epoch. If the epoch was resumed, samples before the saved position are not
+     * counted. */
     uint64_t before;
     /* number of draws left in the present stretch (range of samples) */
     uint64_t left;
@@ -454,8 +454,8 @@ static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
                           order_member_lane(&r->member, lane), &padded);
 }
 
-/* Returns an estimate, usually too high, of how many shards are open at one time for a source of a
- * view (a mix of data sets).
+/* Returns an estimate, usually too high, of the number of shards that are open at one time for a
+ * source of a view (a mix of data sets).
  *
  * The chosen samples of a source are read in pieces (ranges of up to 1024 samples) in a random
  * order. Each piece may be in another shard. So the estimate is computed from the number of pieces

@@ -33,7 +33,7 @@ struct position {
     struct order_member member;     /* rank and worker to whose lanes `extra` refers */
     /* host and number of hosts; both are 0 for a whole data set */
     uint32_t host, hosts;
-    /* in a view: SOURCE_DIGITS digits for each source; otherwise "" */
+    /* in a view: the first SOURCE_DIGITS digits of the fingerprint of each source; otherwise "" */
     char sources[SHEAF_POSITION_SIZE];
 };
 
@@ -191,7 +191,7 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
 struct field {
     const char *before;         /* the text before the value */
     uint64_t *number;           /* destination of the value, if it is a number */
-    /* the value if it is a word of at most 7 lower-case letters */
+    /* destination of the value, if it is a word of at most 7 lower-case letters */
     char *word;
     uint64_t most;
 };

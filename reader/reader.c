@@ -321,8 +321,8 @@ static int next_sample(struct sheaf_reader *r)
 /* Ends a batch because of an error, or at the end of the epoch.
  *
  * If the batch already has samples, they are returned now, and an error is stored for the next
- * call. But an interruption or a lack of memory is not stored if no record was lost: the next call
- * tries again, and returns the error if it occurs again. */
+ * call. An interruption or a lack of memory is stored only if a record was lost. If no record was
+ * lost, the next call tries to read the same record again. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

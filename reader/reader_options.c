@@ -60,8 +60,9 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
     return SHEAF_OK;
 }
 
-/* All hosts must return the same number of samples, which each host computes from the manifest.
- * Returns an error if this host cannot do so, because it has too many or too few samples. */
+/* All hosts must return the same number of samples, unless the option `remainder` is `keep`. With
+ * `pad`, this number is host_pad, and a host with more samples is an error. With `drop`, it is
+ * host_drop, and a host with fewer samples is an error. */
 static int check_host(const struct sheaf_dataset *d, enum sheaf_remainder remainder,
                       struct sheaf_error *err)
 {

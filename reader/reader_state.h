@@ -18,9 +18,9 @@ struct gap {
     uint64_t first, turns;
 };
 
-/* Counts of turns since the epoch began or was resumed. In a turn, a lane is asked for one sample.
- * Between two turns, the following is true: turns == start_turns + handed + corrupt + missing +
- * empty. */
+/* Counts since the epoch began or was resumed. In a turn, a lane is asked for one sample. Between
+ * two turns, the following is true for these counts and the counts in struct sheaf_reader:
+ * turns == start_turns + handed + corrupt + missing + empty. */
 struct sum {
     /* Number of samples that the epoch should have, including bad records. Not used for a stream.
      */

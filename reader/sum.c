@@ -44,8 +44,8 @@ int sum_check_start(struct sheaf_reader *r)
                    r->turns);
 }
 
-/* Returns an error if all records of the epoch were damaged. Otherwise, if damaged records are
- * skipped, an epoch without any sample would look like a success. */
+/* Returns an error if all records of the epoch were damaged. Without this check, an epoch in which
+ * all records are skipped as damaged would look like a success. */
 static int check_rest(struct sheaf_reader *r)
 {
     const uint64_t bad = r->sum.corrupt + r->dataset->damage_count;

@@ -35,10 +35,10 @@ struct named_classes {
 int classes_merge(const struct named_classes *lists, size_t count, char ***names,
                   size_t *name_count, uint32_t **maps, struct sheaf_error *err);
 
-/* Merges lists of class names like classes_merge, but renames the classes first. `other` returns
- * the new name of a class. Classes that get the same new name become one class. Each list must have
- * at least one name. */
+/* A function of the caller that returns the new name of the class `name`. */
 typedef const char *class_name_fn(const void *context, const char *name);
+/* Renames the classes with the function `other`, and then merges the lists like classes_merge.
+ * Classes that get the same new name become one class. Each list must have at least one name. */
 int classes_rename(const struct named_classes *lists, size_t count, class_name_fn *other,
                    const void *context, char ***names, size_t *name_count, uint32_t **maps,
                    struct sheaf_error *err);

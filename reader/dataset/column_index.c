@@ -2,9 +2,9 @@
  *
  * Reads the index of a column for one shard of its base (the data set to which the column belongs).
  *
- * A shard of a column may have the records for hundreds of shards of the base. At first, the whole
- * index section of the column's shard is read, and the range for each shard of the base is stored.
- * Later, only the range for the requested shard is read. */
+ * A shard of a column may have the records for hundreds of shards of the base. Its index section
+ * then has a range of entries for each of these shards. At first, the whole section is read, and
+ * the position of each range is stored. Later, only the range for the requested shard is read. */
 #include "reader/dataset/column_sets.h"
 
 #include <pthread.h>
@@ -15,8 +15,8 @@
 /* The known ranges in the index sections of columns. */
 struct column_ranges {
     pthread_mutex_t lock;
-    /* One element for each struct column_place (the records of a column for one shard of the base),
-     * guarded by the lock. Its `count` is 0 if the range is not known yet. */
+    /* One range for each struct column_place (the records of a column for one shard of the base),
+     * guarded by the lock. The `count` of a range is 0 if the range is not known yet. */
     struct index_range each[];
 };
 

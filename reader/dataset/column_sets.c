@@ -99,8 +99,8 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
     return NULL;
 }
 
-/* Checks that a layer of a column was made for this data set, or for an earlier state of it. The
- * state is earlier if samples were appended to the data set after the layer was made. */
+/* Checks that a layer of a column was made for this data set. Samples may have been appended to the
+ * data set after the layer was made. */
 static int check_base(const struct sheaf_dataset *source, const struct column_layer *layer,
                       struct sheaf_error *err)
 {

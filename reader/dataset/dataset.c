@@ -242,9 +242,9 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
 }
 
 /* Finds out whether a packing run in this directory has not published its data set yet. Such a run
- * has left a claim, a file which states that the run packs into the directory. Returns SHEAF_OK if
- * the directory contains a claim, and SHEAF_ERR_NOT_FOUND if it does not. Returns another error if
- * the search fails. */
+ * has left a claim, a file which states that the run works in the directory. Returns SHEAF_OK if
+ * the directory contains a claim. Returns SHEAF_ERR_NOT_FOUND if there is no claim, or if its run
+ * only appends samples or makes an index. Returns another error if the search fails. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
     char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;

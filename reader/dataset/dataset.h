@@ -72,8 +72,8 @@ struct sheaf_dataset {
     /* number of values in JSON arrays that were not packed because they could not become fields, as
      * stated in the manifest */
     uint64_t left_out_values;
-    /* number of samples whose field `cls` was not a number (or numbers) when they were packed, as
-     * stated in the manifest */
+    /* number of samples whose field `cls` contained a word and not only numbers when they were
+     * packed, as stated in the manifest */
     uint64_t cls_words;
     /* Parts of the data set: one for each run that has written shards to it. Each part has an index
      * and a table of keys. */
@@ -99,11 +99,11 @@ struct sheaf_dataset {
     struct index_section **sections;
     struct damage *damages;
     size_t damage_count;
-    /* number of members (files) of the scanned tars that belong to no sample */
+    /* number of files in scanned tars that do not belong to a sample */
     uint64_t passed_over;
     uint64_t lost_bytes;                /* bytes after damage that were lost, in scanned shards */
-    /* Number of samples that have the same key as an earlier sample. For shards without a manifest,
-     * only samples of the same shard were compared. If the data set was indexed, the samples of all
+    /* Number of samples that have the same key as an earlier sample. Without a manifest, only
+     * samples of the same shard were compared. If the number is from a manifest, the samples of all
      * shards were compared. */
     uint64_t repeated_keys;
     char *repeated_key;                 /* the first repeated key; NULL if unknown */
@@ -145,8 +145,7 @@ struct sheaf_dataset {
      * False if a sample keeps the class name that is stored with it. */
     bool renames_classes;
     /* The following fields are set in each source of a union. */
-    /* range of the shards of this source, as shard numbers of the union: `first_shard` to
-     * `end_shard` - 1 */
+    /* In the union, the shards of this source have the numbers `first_shard` to `end_shard` - 1. */
     uint32_t first_shard, end_shard;
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
@@ -234,9 +233,8 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* The parts of all sources of `d` are counted together. Returns the index of the first part of
- * `source` in this count. (Each run that has written shards to a source has made one part; see
- * parts.h.)
+/* Each run that has written shards to a source has made one part (parts.h). The parts of all
+ * sources of `d` are numbered together. Returns the number of the first part of `source`.
  *
  * If `d` is itself a source of a larger union, source->first_part counts from the first source of
  * the larger union. So the number of parts before `d` is subtracted. */
@@ -324,10 +322,10 @@ int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 /* Returns the number of samples that this host reads in an epoch. Usually this is the number of
  * samples in the data set.
  *
- * If a platform has divided the shards among hosts, all hosts must read the same number. If the
- * option `remainder` is `pad`, this number is host_pad, rounded up to a multiple of the number of
- * lanes. (An epoch is divided into lanes, sequences of equal length.) If the option is `drop`, this
- * number is host_drop, rounded down to such a multiple. */
+ * If a platform has divided the shards among hosts, all hosts must read the same number. This
+ * number must be a multiple of the number of lanes, the equal sequences of an epoch. If the option
+ * `remainder` is `pad`, the number is host_pad, rounded up to a multiple. If the option is `drop`,
+ * the number is host_drop, rounded down to a multiple. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);

@@ -20,8 +20,8 @@
 #include "reader/dataset/shard_pattern.h"
 #include "store/store.h"
 
-/* largest number of remote directories in which an unfinished run is looked for, because each
- * search costs requests */
+/* largest number of remote directories that are searched for an unfinished packing run, because
+ * each search costs requests */
 #define REMOTE_DIRECTORIES 4
 /* largest size in bytes of a list of paths ("@FILE") */
 #define LIST_FILE_LIMIT ((size_t)1 << 28)

@@ -21,10 +21,9 @@ struct dataset_view {
     char (*fingerprints)[33];
 };
 
-/* Returns the index of the last stage that has affected the order of samples up to a certain
- * position. (A stage is a part of a training run of a view, with weights of its own.) The position
- * is in the epoch order->epoch, after `rounds` rounds. In a round, each lane (a sequence of
- * samples) returns one sample.
+/* A stage is a part of a training run of a view, with weights of its own. Returns the index of the
+ * last stage that begins before a certain position. The position is in the epoch order->epoch,
+ * after `rounds` rounds. In a round, each lane (a sequence of samples) returns one sample.
  *
  * Returns 0 if the data set is not a view, or if the position is the beginning of the run. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,

@@ -41,8 +41,8 @@ struct frames {
     bool (*again)(void *context);
     void *context;
     size_t limit;                   /* largest frame (stored record) that is accepted, in bytes */
-    /* Number of frames and damaged places that frames_next has returned before its last result.
-     * When frames_repeat reads the shard again, it stops after this number. */
+    /* Number of frames, good or damaged, before the frame that frames_next has returned last. When
+     * frames_repeat reads the shard again, it stops after this number of frames. */
     uint64_t given;
     /* compressed bytes that were read but not decompressed yet; empty if the shard is not
      * compressed */

@@ -23,9 +23,8 @@ struct index_file {
     uint8_t *data;
 };
 
-/* Computes the hash from the shards of `source`, which are listed in the manifest of `d`. If `d` is
- * a union (a data set made of several sources), the manifest of `source` itself no longer lists its
- * shards. */
+/* If `d` is a union (a data set made of several sources), the manifest of `source` no longer lists
+ * its shards. So this function reads their hashes and sizes from the manifest of `d`. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {

@@ -8,9 +8,9 @@
 #include "reader/dataset/dataset.h"
 #include "store/cache.h"
 
-/* Opens the cache of a data set that is used offline, that is, without its servers. Also for a data
- * set that this thread is just opening offline. Sets *cache to NULL if the data set is used with
- * its servers. */
+/* Opens the cache of a data set that is used offline, that is, without its servers. The data set
+ * may still be in the process of being opened by this thread. Sets *cache to NULL if the data set
+ * is used with its servers. */
 int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struct sheaf_error *err);
 /* Opens an object of a data set. The size of the object need not be known. In all functions of this
  * file, `cache` is NULL if the object is not read through a cache. */

@@ -13,8 +13,8 @@
 
 struct dataset_part {
     char *index_url, *keys_url;
-    /* range of bytes of this part's index sections, in a sequence of the index sections of all
-     * parts */
+    /* Offset and size in bytes of this part's index sections, if the index sections of all parts
+     * are put one after another. */
     uint64_t index_offset, index_bytes;
     /* number of the part's first sample in the source, and number of its samples */
     uint64_t first_number, samples;

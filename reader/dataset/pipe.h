@@ -23,9 +23,10 @@ struct pipe_source {
 };
 
 /* Difference between the number of a pipe and the number of its epoch: pipe = epoch + `shift`,
- * modulo 2^64. Usually it is 0. There are two exceptions. A program may resume with epoch 5 in a
- * new container, in which pipes begin at 0. Or it may begin with epoch 0 again in a container in
- * which SageMaker continues to count pipes. */
+ * modulo 2^64. Usually the shift is 0. It is not 0 in two cases:
+ * - A program resumes with epoch 5 in a new container, in which pipes begin at 0.
+ * - A program begins with epoch 0 again in a container in which SageMaker continues to count
+ *   pipes. */
 struct pipe_shift {
     bool known;
     uint64_t shift;

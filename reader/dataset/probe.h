@@ -32,9 +32,9 @@ struct look {
     struct job job;                 /* job that examines the shard; used only in probe.c */
 };
 
-/* Returns how many URLs, from the first one on, should be examined together in one call. Remote
- * shards are examined together, so that their round trips overlap. A local file is examined alone.
- */
+/* Returns the number of shards at the beginning of `urls` that should be examined in one call.
+ * Remote shards are examined together, so that their round trips overlap. A local file is examined
+ * alone. */
 size_t look_count(const char *const *urls, size_t count);
 
 /* Finds the sizes of `count` shards. The result for each shard, which may be an error, is stored in

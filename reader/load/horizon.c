@@ -10,8 +10,8 @@
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
 /* The horizon is a future step (draw) of a lane, a sequence of samples. Samples that will be drawn
- * before the horizon are in memory. When the horizon is set, it is some number of steps ahead. When
- * only 1 / DUE_PART of these steps are left, the horizon is set to a later step. */
+ * before the horizon are in memory. When the lane has made most of the steps before the horizon,
+ * and only 1 / DUE_PART of them are left, the horizon is set to a later step. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -119,9 +119,8 @@ static int compare_places(const void *a, const void *b)
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* Makes a list of the samples that can be read now. The shuffle buffer has only the numbers of
- * these samples, and the step at which each of them will be drawn is already computed. The list is
- * in the order of these steps. */
+/* Makes a list of the samples of which the shuffle buffer has only the numbers, and for which it is
+ * already known at which step they will be drawn. The list is in the order of these steps. */
 static size_t list_wanted(const struct horizon *h, struct wanted *list)
 {
     size_t count = 0;

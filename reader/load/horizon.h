@@ -2,7 +2,7 @@
  *
  * Decides which samples of a lane's shuffle buffer are in memory. (A lane is a sequence of
  * samples.) Used if the data is compressed and memory has no room for all samples of the buffer.
- * For the other samples, the buffer has only their numbers.
+ * If a sample is not in memory, the buffer has only its number.
  *
  * order/foresight.h computes at which step (draw) each sample will be drawn. Samples that will be
  * drawn up to a certain step, FAR, should be in memory. When few steps are left before FAR, FAR is

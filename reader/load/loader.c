@@ -68,7 +68,7 @@ void loader_trim(struct loader *l)
  * struct without buffers.
  *
  * Small reads may not take very large buffers. Otherwise a later large read would find only small
- * buffers and would need new ones, so that the spare memory would become larger and larger. */
+ * buffers. It would then allocate new buffers, and the spare memory would grow more and more. */
 static struct work *take_spare(struct loader *l, uint64_t memory)
 {
     const uint64_t most = 2 * memory + KEPT_MORE_BYTES;

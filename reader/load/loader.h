@@ -56,7 +56,8 @@ struct loader {
      * number of samples is drawn but not returned yet. Meanwhile, drawn samples that are not in
      * memory can be read. */
     unsigned lead;
-    /* Largest number of draws for which a sample may wait in memory before it is drawn:
+    /* A sample may wait in memory before it is drawn. Largest number of draws of its lane (sequence
+     * of samples) during this wait:
      * - 0 if each sample is read only when it is drawn, because the kernel caches the files.
      * - 1 if samples are returned in the order in which they are read.
      * - Otherwise the size of the shuffle buffer, in which samples wait. */

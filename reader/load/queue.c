@@ -268,7 +268,7 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
 
 /* Closes the shard of another lane (a sequence of samples), because memory has no room for the
  * shards of all lanes. The lane of queue `q`, which must return a sample next, can then open its
- * own shard and plan a read of the usual size. Otherwise it would have to open the shard again for
+ * own shard and plan a read of the usual size. Otherwise the lane would open its shard again for
  * each sample. Returns false if no other lane has an open shard. */
 static bool give_way(struct loader *l, const struct queue *q)
 {

@@ -3,9 +3,10 @@
  * The queue of a lane. A lane is one of the equal sequences into which an epoch is divided. The
  * queue has the reads that bring the samples of the lane into memory before they are needed.
  *
- * A position of the sequence is planned if a read for its sample was begun. If memory has no room
- * for the sample, the position is also planned: the sample will be read when it is drawn, and the
- * queue returns only the number of the sample (lane.h).
+ * The queue's sequence is the order in which its samples are read. A position of the sequence is
+ * planned when a read for its sample is begun. If memory has no room for the sample, no read is
+ * begun, but the position counts as planned. The queue then returns only the number of the sample,
+ * and the sample is read when it is drawn (lane.h).
  *
  * The queues of all lanes share the memory. The next read is always planned for the lane that needs
  * it soonest.

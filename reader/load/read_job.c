@@ -13,8 +13,8 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* Items are often scattered over the memory. So the item that will be written ITEMS_AHEAD items
- * later is loaded into the CPU's cache. */
+/* Items (records in memory) are often scattered over the memory. So the item that will be written
+ * ITEMS_AHEAD items later is loaded into the CPU's cache. */
 #define ITEMS_AHEAD 8u
 /* The records of small columns are kept in memory, and are scattered over much memory. Before
  * KEPT_RUNS runs (ranges of records) are read, the kept records for all of them are loaded into the

@@ -145,7 +145,8 @@ bool shards_trim(struct shards *s);
 
 /* Returns the memory in bytes for the kept records of all columns while a shard is open. */
 uint64_t shards_kept_bytes(const struct shards *s, uint32_t number);
-/* Frees spare memory until the budget has room for the rest and for `more` bytes. */
+/* Frees spare memory of closed shards, until the budget has room for the remaining spare memory and
+ * for `more` bytes. */
 void shards_trim_rooms(struct shards *s, uint64_t more);
 /* Makes the table shard->columns. */
 int shards_add_columns(struct shard *shard, struct sheaf_error *err);
@@ -155,7 +156,8 @@ void shards_open_columns(struct shard *shard);
  * shards_end_job when it has ended. The caller must have counted them in shard->jobs_left. */
 void shards_begin_columns(struct shard *shard);
 void shards_end_job(struct shard *shard);
-/* Cancels the requests of these jobs, and waits until they end. */
+/* Cancels the requests of the jobs that open the shard's columns, and waits until these jobs
+ * end. */
 void shards_stop_columns(struct shard *shard);
 /* Checks the opened columns. The shard's own section must be in memory. Returns the first error. */
 int shards_check_columns(struct shard *shard, struct sheaf_error *err);

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "store/interrupt.h"
 
-/* Spare memory is used again for kept records that need n bytes if it has at least n, and at most
+/* If kept records need n bytes, they can use spare memory of n bytes or more, up to
  * n + n / ROOM_PART + ROOM_MORE bytes. */
 #define ROOM_PART 8u
 #define ROOM_MORE ((uint64_t)16 << 10)
@@ -46,7 +46,7 @@ uint64_t shards_kept_bytes(const struct shards *s, uint32_t number)
     return s->columns == NULL ? 0 : kept_bytes(s, number, s->columns->count);
 }
 
-/* Returns true if the room has `bytes` bytes and is not much larger. */
+/* Returns true if the spare memory `room` has at least `bytes` bytes, but not many more. */
 static bool suits(const struct kept_room *room, uint64_t bytes)
 {
     return room->bytes >= bytes && room->bytes - bytes <= bytes / ROOM_PART + ROOM_MORE;
@@ -61,7 +61,8 @@ static struct kept_room *remove_room(struct shards *s, struct kept_room **at)
     return room;
 }
 
-/* Gives the shard its memory for kept records, which has shards_kept_bytes bytes. */
+/* Gives memory for kept records to the shard: spare memory of a suitable size, or else new memory
+ * of shards_kept_bytes bytes. */
 static int take_room(struct shard *shard, struct sheaf_error *err)
 {
     struct shards *s = shard->owner;
@@ -74,7 +75,9 @@ static int take_room(struct shard *shard, struct sheaf_error *err)
             shard->room = remove_room(s, at);
             return SHEAF_OK;
         }
-    if (s->rooms != NULL)       /* Otherwise there would be more and more rooms of other sizes. */
+    /* No spare memory has a suitable size. One piece of it is freed, so that such pieces do not
+     * accumulate. */
+    if (s->rooms != NULL)
         free(remove_room(s, &s->rooms));
     shard->room = malloc(sizeof(*shard->room) + bytes);
     if (shard->room == NULL)
@@ -83,7 +86,8 @@ static int take_room(struct shard *shard, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Takes this memory back. It becomes spare memory, if the budget has room. */
+/* Takes back the shard's memory for kept records. It becomes spare memory if the budget has room,
+ * and is freed otherwise. */
 static void give_room(struct shard *shard)
 {
     struct shards *s = shard->owner;
@@ -153,8 +157,8 @@ static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_
     return true;
 }
 
-/* Returns true if the records of a column are to be kept: they fit into the memory for them. Sets
- * up c->read for them. */
+/* Returns true if all records of a column fit into the memory for kept records. In this case,
+ * prepares c->read, which reads the records into this memory. */
 static bool plan_kept(struct shard_column *c)
 {
     const struct shards *s = c->shard->owner;

@@ -92,8 +92,8 @@ struct course {
  * There may be a gap between the last record of the read and the new record. In a shard without
  * codec blocks, a small gap is read as well, and a large gap is skipped. In a shard with codec
  * blocks, a gap is read if it has no whole block, because the blocks before and after it are read
- * anyway. If a gap is skipped, c->stop is increased by its size, because the bytes of the gap do
- * not count.
+ * anyway. If a gap is skipped, c->stop is increased by its size, because the skipped bytes do not
+ * count towards the size of the read.
  *
  * If `resumed` is true, the samples in the gap were returned before the epoch was resumed. In a
  * shard without codec blocks, such a gap is always skipped. */

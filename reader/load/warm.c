@@ -8,8 +8,8 @@
  * start to its end, before the numbers of its samples enter the shuffle buffer. So the reads of
  * drawn samples need not wait for the disk.
  *
- * A shuffle buffer with whole samples would be a second copy of bytes that the kernel caches in any
- * case. The first sample would also have to wait until this buffer is full.
+ * The numbers take little memory, and the kernel caches the bytes of the samples in any case. Also,
+ * the first sample need not wait until a buffer is full of samples.
  *
  * All functions run on the planning thread (the thread that calls the reader), except for the jobs
  * that warm files. */
@@ -118,8 +118,8 @@ static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64
     return count;
 }
 
-/* Sets w->shard to shard `number`, whose samples are read into the kernel's cache next, and begins
- * to open it. Returns false if it is not open yet. */
+/* Samples of shard number `number` are read into the kernel's cache next. Sets w->shard to this
+ * shard and begins to open the shard. Returns false if the shard is not open yet. */
 static bool warm_open_next(struct warmth *w, uint32_t number, struct loader *l)
 {
     struct sheaf_error ignored;
@@ -255,8 +255,8 @@ static int warm_draw(struct loader *l, struct warmth *w, uint64_t position,
  * conditions:
  * - The shard of the record is open.
  * - The read has at most `most` bytes.
- * - w->repeats (true for a sample that is repeated as padding) is the same as for the first
- *   record. */
+ * - The record and the first record have the same value in w->repeats, which is true for a sample
+ *   that is repeated as padding. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
     struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,

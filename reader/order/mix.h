@@ -69,9 +69,9 @@ uint64_t mix_rounds(const struct mix *mix, const struct order *order);
  * and is padded, sets *padded to true and includes the step that pads it. */
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
-/* The end of the lane `lane` is padded with the first sample of a lane (a sequence of samples).
- * Returns the number of this lane. It is `lane` itself if `lane` draws at least one sample.
- * Otherwise it is another lane, because `lane` has no sample to repeat. */
+/* A shorter lane (a sequence of samples) is padded with one sample. Usually the sample is the first
+ * sample of the lane itself. If the lane draws no samples, it is the first sample of another lane.
+ * Returns the number of the lane whose first sample pads lane number `lane`. */
 uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
@@ -159,12 +159,12 @@ struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *ord
                                   size_t source, uint64_t draw);
 
 /* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
- * `source_epoch` of a source. The present epoch of the view must draw from this epoch of the
+ * `source_epoch` of a source. The view's epoch, order->epoch, must draw from this epoch of the
  * source. Sets *draw to the number of the lane's first draw from the stretch. In the result, the
  * field `before` is 0.
  *
- * If the mix has weights, `offset` must be 0. Otherwise it must be the number of the lane that
- * makes the first draw from the source in the view's epoch. */
+ * If the mix has weights, `offset` is not used. Otherwise `offset` must be the number of the lane
+ * that makes the first draw from the source in the view's epoch. */
 struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t source_epoch, uint64_t offset,
                                   uint64_t *draw);

@@ -51,9 +51,9 @@ void mix_steps_free(struct mix_steps *steps);
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 
-/* An epoch of a view may draw from several epochs of a source. Sets *first to the first of these
- * source epochs, and *last to the last of them, for the epoch of the view for which `steps` was
- * made. Returns false if this epoch of the view does not draw from the source. */
+/* The epoch of a view may draw from several epochs of a source. Sets *first and *last to the
+ * numbers of the first and the last of these source epochs. Returns false if the epoch of the view
+ * does not draw from the source. */
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 

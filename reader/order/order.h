@@ -81,9 +81,9 @@ struct order_chosen {
 };
 
 /* Returns the number of samples in a piece (a range of consecutive chosen samples) of a source with
- * `chosen` chosen samples. In each epoch, the pieces are permuted. A piece is at most as large as
- * the part of the source that one lane reads. If pieces were larger, a small source would have only
- * a few pieces, and the same lanes would always read the same samples. */
+ * `chosen` chosen samples. If samples are shuffled, the pieces are permuted in each epoch. A piece
+ * is then at most as large as the part of the source that one lane reads. So even for a small
+ * source, the permutation changes which lane reads which samples. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (the sequence of samples before shuffling) for an epoch of a source of a view (a
@@ -127,8 +127,8 @@ struct order_lane {
     uint64_t count;                 /* number of inputs, not counting the pad */
     bool padded;
     uint64_t pad;
-    /* Number of inputs at the end of the range that repeat samples from the beginning of the line.
-     * It is 0, unless this host has fewer samples than it must return. */
+    /* If this host has fewer samples than it must return: number of inputs at the end of the range
+     * that repeat samples from the beginning of the line. Otherwise 0. */
     uint64_t again;
 };
 

@@ -15,7 +15,7 @@
 #define CHOSEN_SUFFIX ".chosen"
 
 struct chosen_file {
-    /* content of the file that existed before; NULL if no valid file existed */
+    /* content of the file when chosen_file_open read it; NULL if there was no valid file */
     char *data;
     size_t size;
     struct buf added;           /* new entries, in the form of the file */

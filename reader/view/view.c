@@ -190,9 +190,9 @@ static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t 
     return mix_make_table(stage->weights, count, stage->period, stage->table, err);
 }
 
-/* Returns the number of steps after which all samples of a certain source have been drawn once. If
- * `is_first` is true, this is the source that needs the fewest steps. Otherwise it is the source
- * that needs the most steps. */
+/* For each source, computes the number of steps after which all its samples have been drawn once.
+ * Returns the smallest of these numbers if `is_first` is true, and otherwise the largest. Sources
+ * with the weight 0 are ignored. */
 static uint64_t length_until(const struct mix *mix, bool is_first)
 {
     const struct mix_stage *stage = &mix->stages[0];
