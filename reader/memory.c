@@ -400,9 +400,9 @@ static uint64_t passing_bytes(const struct loader *l, uint64_t left)
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Sets the size and the number of reads, if memory has no room for whole codec blocks. In this
- * case, each block is decompressed several times: first for the samples that are needed soon, and
- * later for its other samples. */
+/* Sets the size and the number of reads if memory has no room for whole codec blocks. Each block is
+ * then decompressed several times: first for the samples that are needed soon, and later for its
+ * other samples. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;

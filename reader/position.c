@@ -380,8 +380,8 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                    p->host, p->hosts);
 }
 
-/* Returns true if the position belongs to this data set, because it contains the fingerprint of the
- * data set.
+/* A position belongs to a data set if it contains the fingerprint of the data set. Returns true if
+ * the position `p` belongs to the data set `d`.
  *
  * In a view (a mix of data sets), the fingerprint covers the stages up to the position. (A stage is
  * a part of a training run with weights of its own.) If a stage begins exactly at the position, it

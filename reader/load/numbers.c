@@ -246,9 +246,9 @@ static bool joins(struct shard *shard, uint64_t first, uint64_t last, uint64_t n
  * g->first in the sorted list of requested numbers. If `joined` is true, the next requested records
  * are added if they are close.
  *
- * The plan has one run (range of records) for each record. In a local compressed shard, the block
- * is read in small steps, only up to the last requested record. A remote block is read with one
- * request. */
+ * The plan has one run (range of records) for each record. If all records are in one codec block, a
+ * local block is read in small steps, only up to the last requested record. A remote block is read
+ * with one request. */
 static struct read_plan plan_group(const struct call *c, struct record_group *g, bool joined)
 {
     struct shard *shard = g->part->shard;

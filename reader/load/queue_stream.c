@@ -71,9 +71,9 @@ static void remove_read(struct loader *l, struct queue *q)
 /* Takes memory from the budget for a sample of a stream. This is possible only after the sample has
  * arrived, because its size was not known before.
  *
- * A sample for the shuffle buffer is copied to an allocation of its own. Any other sample stays in
- * the stream's buffer. The program may keep it there, so the memory of the whole buffer is taken
- * from the budget. */
+ * A sample for the shuffle buffer is copied to an allocation of its own. Without a shuffle buffer,
+ * the sample stays in the stream's buffer while the program uses it. So the memory of the whole
+ * buffer is taken from the budget. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {

@@ -4,9 +4,9 @@
  * reader/ORDER.md specifies the order, and tests compare the functions with vectors from an
  * independent implementation.
  *
- * The shards are permuted. The samples of the shards, in this new order, form the LINE. A PLACE is
- * a position in the line, from 0 to N - 1 if there are N samples. order_line_locate finds the
- * sample at a place.
+ * The shards are permuted, unless samples are not shuffled. The samples of the shards, in this
+ * order of the shards, form the LINE. A PLACE is a position in the line, from 0 to N - 1 if there
+ * are N samples. order_line_locate finds the sample at a place.
  *
  * The line is divided into one range for each lane. A lane shuffles the samples of its range in a
  * shuffle buffer. The epoch takes samples from the lanes in turn.
