@@ -41,8 +41,8 @@ struct source_drawing {
     /* True if samples are drawn from the `struct lane` in the second half of the table. The
      * corresponding struct in the other half then reads the next range of samples in advance. */
     bool is_second;
-    /* The line (sequence of samples before shuffling) with the next range of samples of the source,
-     * which is read in advance. NULL if this has not begun. */
+    /* If the next range of the source's samples is already read in advance: the line (sequence of
+     * samples before shuffling) that contains this range. Otherwise NULL. */
     struct source_line *coming;
     /* number of bytes taken from the memory budget for the shuffle buffer of the next range of
      * samples */

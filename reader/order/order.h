@@ -133,8 +133,8 @@ struct order_lane {
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* Returns the range of a lane (a sequence of samples), like order_lane_of. The line (the sequence
- * of samples before shuffling) has `places` positions. The positions from `samples` on repeat the
+/* Returns the range of the line (all samples before shuffling) that a lane reads. Like
+ * order_lane_of, but the line has `places` positions. The positions from `samples` on repeat the
  * beginning of the line. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);

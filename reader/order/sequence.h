@@ -48,13 +48,11 @@ struct sequence {
     uint64_t drawn[SEQUENCE_BACK];
 };
 
-/* Begins a sequence at the start of a lane (a sequence of samples). The samples are in the order of
- * the line (the sequence of samples before shuffling), and not in the order in which they will be
- * drawn. The caller must have set the range of the sequence. */
+/* Begins a sequence IN ORDER at the start of a lane. The samples are in their order before
+ * shuffling. The caller must have set the range of the sequence. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
-/* Begins a sequence after `steps` steps of a lane (a sequence of samples). The samples are in the
- * order of the line (the sequence of samples before shuffling), and not in the order in which they
- * will be drawn.
+/* Begins a sequence IN ORDER after `steps` steps (draws) of a lane. The samples are in their order
+ * before shuffling, and not in the order in which they will be drawn.
  *
  * The next *early draws are made at once, so that the caller can read their samples alone before
  * the shuffle buffer is filled. Writes the drawn inputs to `early_inputs`, and leaves them out of
@@ -62,16 +60,16 @@ void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
  * draws that were made. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
-/* Begins a sequence after `steps` steps of a lane (a sequence of samples). The samples are in the
- * order in which they are drawn from the shuffle buffer. `shuffle` must be in its state at the
+/* Begins a sequence AS DRAWN after `steps` steps (draws) of a lane. The samples are in the order in
+ * which they are drawn from the shuffle buffer. `shuffle` must be in its state at the
  * start of the lane. */
 int sequence_draw(struct sequence *sequence, const struct shuffle *shuffle, uint64_t steps,
                   struct sheaf_error *err);
 void sequence_free(struct sequence *sequence);
 
-/* Returns the number (within the lane) of the sample at a position of the sequence. Only for a
- * sequence in the order in which samples are drawn. Other code calls sequence_input, which also
- * accepts a sequence in the order before shuffling. */
+/* Returns the number (within the lane) of the sample at a position of a sequence. The sequence must
+ * be AS DRAWN, with its samples in the order in which they are drawn. Other code calls
+ * sequence_input, which accepts both kinds of sequence. */
 uint64_t sequence_drawn(struct sequence *sequence, uint64_t position);
 
 static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
@@ -83,8 +81,8 @@ static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
     return s->fill_inputs == NULL ? position : s->fill_inputs[position];
 }
 
-/* `position` is a position in the sequence of this lane. Returns the place of its sample in the
- * sequence of all samples of the epoch before shuffling. */
+/* The line is the list of all samples of the epoch before shuffling. Returns the position in the
+ * line for the sample at `position` of the sequence. */
 static inline uint64_t sequence_place(struct sequence *s, uint64_t position)
 {
     return order_lane_place(&s->range, sequence_input(s, position));
