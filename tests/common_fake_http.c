@@ -200,9 +200,9 @@ static void reset(int fd)
 static void wait_for_end(int fd)
 {
     struct pollfd end = { .fd = fd, .events = POLLIN | POLLRDHUP };
-    char byte;
+    char ignored[65536];
 
-    while (poll(&end, 1, 10000) == 1 && recv(fd, &byte, 1, 0) > 0)
+    while (poll(&end, 1, 10000) == 1 && recv(fd, ignored, sizeof(ignored), 0) > 0)
         ;
 }
 

@@ -42,7 +42,7 @@
 #define CASES       1500u
 /* with QUICK, because a sanitizer makes each case fifteen times as slow */
 #define QUICK_CASES 100u
-#define QUICK_CALLS 8u          /* with QUICK, only every eighth call of the store fails */
+#define QUICK_CALLS 4u          /* with QUICK, only every fourth call of the store fails */
 /* no run makes more calls, so a run can be stopped at each of its calls */
 #define CALLS_MOST 160u
 #define TURNS_MOST 6            /* three turns of each run */
@@ -843,6 +843,18 @@ static void fail_once(enum place place, struct step step, uint32_t call)
     assert_int_equal(seen_fault[0], '\0');
 }
 
+/* Returns whether an earlier scene begins at the same place with the same run. */
+static bool begins_like_earlier(size_t scene)
+{
+    for (size_t i = first_scene; i < scene; i++)
+        if (scenes[i].place == scenes[scene].place &&
+            scenes[i].first.what == scenes[scene].first.what &&
+            scenes[i].first.tree == scenes[scene].first.tree)
+            return true;
+    return false;
+}
+
+/* Only the first run of each scene takes part, so each first run is tried once. */
 static void failing_calls(void **state)
 {
     const uint32_t every = getenv("QUICK") == NULL ? 1 : QUICK_CALLS;
@@ -853,6 +865,8 @@ static void failing_calls(void **state)
             const struct step step = scenes[scene].first;
             uint32_t calls;
 
+            if (begins_like_earlier(scene))
+                continue;
             use(kind);
             calls = calls_alone(scenes[scene].place, step);
             for (uint32_t call = (uint32_t)scene % every; call < calls; call += every)
