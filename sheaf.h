@@ -1750,8 +1750,8 @@ struct sheaf_fetch_options {
      * one host, the host fetches every object. */
     uint32_t host, hosts;
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
-    /* Default 0, which means one per processor, at most 8. Number of threads that write and check
-     * files. */
+    /* Number of threads that write and check files. The default 0 means one per processor, at most
+     * 8. */
     unsigned threads;
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };

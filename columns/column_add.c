@@ -42,10 +42,9 @@ struct add {
     struct watch watch;
     char *directory;            /* directory for temporary files */
     struct sort *by_hash, *by_number;
-    /* Numbers of samples. Values are added to the samples `first` to `end` - 1. Samples before
-     * `begin` already have a record in the column, so values for them are ignored. `first` is
-     * larger than `begin` only if other machines write the samples from `begin` on (see
-     * sheaf_column_plan). */
+    /* Numbers of samples. Samples before `begin` already have a record in the column. Values are
+     * added to the samples `first` to `end` - 1. Usually `first` is `begin`. It is larger if other
+     * machines write the samples from `begin` to `first` - 1 (see sheaf_column_plan). */
     uint64_t begin, first, end;
     /* The writer of the column. If several machines write the column, the writer is opened before
      * the values are read, and is never NULL. If a whole column is written, the writer is NULL

@@ -308,8 +308,8 @@ static int each_object(void *context, const struct store_entry *entry)
     return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, entry, r->error);
 }
 
-/* A directory of the source while its entries are listed. Used for stores that list one directory
- * at a time, and not a whole tree. */
+/* A directory that is being listed. Used for stores that list one directory at a time, and not a
+ * whole tree. */
 struct level {
     struct column_rows *rows;
     const char *path;           /* path below the source, such as "a/b", or "" */

@@ -494,8 +494,9 @@ static int repair_plan_find_shards(struct repair *r, bool *damaged, struct sheaf
     return code;
 }
 
-/* Called if there is no table of keys, so that only the plan of the first packing states which
- * samples a shard has. Returns SHEAF_ERR_UNSUPPORTED if this plan does not have the shard. */
+/* Without a table of keys, only the plan of the first packing states which samples a shard has.
+ * Returns SHEAF_ERR_UNSUPPORTED if the table is needed: the shard was written by an append or an
+ * edit. */
 static int check_first_packing(const struct remaking *m, size_t shard, struct sheaf_error *err)
 {
     const bool edited = repair_is_edited(m->repair->manifest, shard);

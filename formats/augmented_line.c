@@ -17,7 +17,8 @@
 #include "formats/column_names.h"
 
 /* Stores each attribute: its name, its value as jansson has parsed it, and the bytes of the value
- * in the line. This works because jansson keeps the attributes in the order of the line. */
+ * in the line. The loop finds the bytes by walking through the line. jansson keeps the attributes
+ * in the order of the line. */
 static void find_attributes(struct augmented_line *l, const char *text, const char *end)
 {
     const char *at = json_text_blanks(text, end) + 1, *name;

@@ -82,8 +82,8 @@ struct resample_place {
     size_t stride, plane;
     unsigned planes;
 };
-/* Returns the argument `step` with which the caller must call resample_axis_open() for the weights
- * of rows, if it passes these weights to resampler_open_on(). */
+/* Returns the argument `step` of resample_axis_open() for the weights of rows. The caller must use
+ * this value if it will pass the weights to resampler_open_on(). */
 uint32_t resampler_step(unsigned planes);
 /* Opens a resampler like resampler_open, but with weights that the caller has computed. The weights
  * must stay valid while the resampler is in use. If `place` has three planes, the caller must add

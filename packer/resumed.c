@@ -28,9 +28,9 @@ static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
                          : buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
-/* Returns whether this finished shard can be kept. The packer recognises the end of the shard by
- * counting the samples that the program makes again. So a shard cannot be kept if it has no
- * samples, or if samples were left out of it. */
+/* Returns whether this finished shard can be kept. When a program is resumed, it passes all samples
+ * to the packer again. The packer counts them to find the end of a shard that is kept. So a shard
+ * cannot be kept if it has no samples, or if samples were left out of it. */
 static bool resumed_is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adds fields of columns to samples. A column is a field that was added to a data set after
- * packing. If the column NAME has a field EXT, it becomes the field NAME.EXT of the sample. */
+ * Adds the values of columns to samples. A column has further fields for the samples of a data set,
+ * which were added after packing. The field EXT of the column NAME becomes the field NAME.EXT of
+ * the sample. */
 #ifndef READER_COLUMN_FIELDS_H
 #define READER_COLUMN_FIELDS_H
 

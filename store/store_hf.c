@@ -153,7 +153,8 @@ static int store_hf_take_page(struct hub_tree *t, const struct request *r, struc
     return code;
 }
 
-/* Reads the cursor of the next page from the header Link, which has the form
+/* Classifies the answer like request_classify_http. Also reads the cursor of the next page from the
+ * header Link, which has the form
  * <https://HOST/...?cursor=CURSOR&...>; rel="next". Ignores all other parts of the header. */
 static int page_classify(struct request *r, bool *again, struct sheaf_error *err)
 {

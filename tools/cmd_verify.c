@@ -57,10 +57,9 @@ static void print_field(void *context, const struct sheaf_field_info *field, uin
     report->fields += !report->json;
 }
 
-/* Prints two counts from the manifest, which cannot be found by reading the shards. The data set
- * may have been packed from lists of samples. The first count is the number of values in these
- * lists that could not become fields. The second count is the number of samples whose file `cls`
- * did not consist of numbers. */
+/* Prints two counts from the manifest, which cannot be found by reading the shards:
+ * - how many values of lists (such as a CSV file with samples) could not become fields
+ * - how many samples had a file .cls that does not consist of numbers */
 static void say_left_out_values(const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;

@@ -473,8 +473,8 @@ static int take_skipping(struct facts_cursor *c, uint32_t version)
 }
 
 /* Reads the samples with repeated keys. A sample is stored as the difference between its number and
- * the number of the sample before it. So the samples are in ascending order, and each occurs
- * once. */
+ * the number of the sample before it. A difference of 0 is refused. So the samples are in ascending
+ * order, and each occurs once. */
 static int take_repeats(struct facts_cursor *c)
 {
     struct plan_facts *f = c->facts;

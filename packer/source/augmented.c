@@ -108,8 +108,8 @@ static int augmented_add_text(struct augmented *a, const struct attribute *text,
 }
 
 /* If the label is the number of a class, uses the text of the attribute *name as the name of this
- * class (see list_name_label). Otherwise sets *name to NULL, and the caller makes a field of the
- * attribute. */
+ * class (see list_name_label). Otherwise sets *name to NULL: the attribute is then stored as a
+ * field, like all other attributes. */
 static int augmented_take_class(struct augmented *a, const struct attribute **name,
                                 struct sheaf_error *err)
 {

@@ -10,8 +10,8 @@
 struct size_queue;
 
 /* A function that receives the answer to a request. `about` is the value that the caller passed to
- * size_queue_ask(). When the queue is closed, the function is called once more for each request
- * without an answer. `stat` is then NULL, and the result of the function is ignored. */
+ * size_queue_ask(). If the queue is closed before a request is answered, the function is called
+ * with `stat` NULL, and its result is ignored. */
 typedef int size_queue_fn(void *context, void *about, const struct store_stat *stat,
                         struct sheaf_error *err);
 

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Counts how often this process has become a forked child since the module was loaded. An object
- * with threads can be used only while the count is the same as when the object was made. */
+/* Number of forks between this process and the process that loaded the module. A forked child does
+ * not have its parent's threads. So an object with threads can be used only while the number is the
+ * same as when the object was made. */
 extern volatile unsigned fork_count;
 
 /* Counts the forks in which this process was the parent or the child. If the count has changed

@@ -46,8 +46,7 @@ static void forget_batch(struct reader_object *self)
  * set.
  *
  * If the move failed, stores the error in self->failed, so that the next call of a method raises
- * it. The present call cannot always raise it, because the program's callable may have raised
- * another exception. */
+ * it. The present call cannot always raise it, because a Python exception may be set already. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;

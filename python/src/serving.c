@@ -397,8 +397,8 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
 }
 
 /* Called at the beginning of a pass (iteration over the loader). Moves the reader to the first
- * requested sample if no worker will request earlier samples, or if memory has no room for the
- * earlier samples.
+ * requested sample in two cases: no worker will request earlier samples, or memory has no room for
+ * the earlier samples.
  *
  * Does nothing if the pass continues from a saved state. Such a pass must begin exactly at its
  * saved position, because otherwise samples would be lost. */

@@ -44,9 +44,10 @@ struct serving_ask {
 /* The head of the answer to a request. If the answer goes to a worker, `bytes` further bytes
  * follow: either a packed batch (packed.c) of `samples` samples, or an error message.
  *
- * The bytes of the samples are in an arena (arena.h), which is memory that the thread shares with
- * all workers. If the arena has no room, the packed batch itself contains the bytes. So the thread
- * never waits until a program frees samples. */
+ * The serving thread reads the samples for all workers. The bytes of the samples are in an arena
+ * (arena.h), which is memory that this thread shares with all workers. If the arena has no room,
+ * the packed batch itself contains the bytes. So the thread never waits until a worker frees
+ * samples. */
 struct serving_answer {
     int32_t code;
     /* Index of the answer's word, which is a number in the arena. The worker sets the word when it

@@ -53,11 +53,11 @@ int column_set_open(const struct sheaf_dataset *source, const char *name, struct
 void column_set_close(struct column_set *set);
 /* Finds out whether and when a column was dropped. A drop may leave a short file, the stand-in, in
  * place of the manifest of a layer (see columns/column_drop.c). `manifest_url` is the URL of this
- * manifest. If there is a stand-in, sets `date` to the time of the drop. Otherwise sets `date` to
- * "".
+ * manifest. If the file is a stand-in, sets `date` to the time of the drop. If the file is as short
+ * as a stand-in but is none, sets `date` to "".
  *
- * To save time, reads only as many bytes as a stand-in can have. Returns SHEAF_ERR_LIMIT if the
- * file is longer, and SHEAF_ERR_NOT_FOUND if it does not exist. */
+ * Reads only as many bytes as a stand-in can have. If the file is longer, it is a manifest, and the
+ * result is SHEAF_ERR_LIMIT. If the file does not exist, the result is SHEAF_ERR_NOT_FOUND. */
 int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
                      struct sheaf_error *err);
 /* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the
@@ -108,8 +108,8 @@ int columns_open(const struct sheaf_dataset *dataset, const char *const *names, 
 void columns_free(struct columns *columns);             /* `columns` may be NULL. */
 /* Opens the index files of all columns, so that opening a shard needs no requests for them. Without
  * this call, or after columns_drop_indexes, the index of each shard is read when the shard is
- * opened. `budget` and `cache` are the arguments of index_files_open. In both functions, `columns`
- * may be NULL. */
+ * opened. `budget` and `cache` are the arguments of index_files_open. `columns` may be NULL, here
+ * and in columns_drop_indexes. */
 int columns_open_indexes(struct columns *columns, struct budget *budget, struct cache *cache,
                          struct sheaf_error *err);
 void columns_drop_indexes(struct columns *columns);

@@ -245,8 +245,9 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     f->limit = limit;
     f->read = read;
     f->context = context;
-    /* The window (the buffer for a part of the stream) must have room for one frame (stored
-     * record), the header after it, and another piece of the stream. */
+    /* The window (the buffer for a part of the stream) must have room for one frame (stored record)
+     * and the header after it. 4 pieces are more than this header and the piece that is read
+     * next need. */
     f->own_limit = limit + 4 * PIECE_BYTES;
     f->window.limit = f->own_limit;
     f->input.limit = PIECE_BYTES;

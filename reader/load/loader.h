@@ -43,8 +43,8 @@ struct loader {
     /* the queues of all lanes (sequences of samples) of this reader, in the order in which the
      * lanes return samples */
     struct queue *queues;
-    /* Number of structs lane. Usually there is one for each lane (a sequence of samples) of this
-     * reader. In a view (a mix of data sets), each lane has one for each source. */
+    /* Number of elements of type `struct lane`. Usually each lane (a sequence of samples) of this
+     * reader has one element. In a view (a mix of data sets), each lane has one for each source. */
     uint32_t lane_count;
     /* `queue_count` is the number of queues. The lanes (sequences of samples) take samples from the
      * first `lane_count` queues. In a view (a mix of data sets), the samples of a lane come in

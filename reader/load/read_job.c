@@ -16,10 +16,10 @@
 /* Items (records in memory) are often scattered over the memory. So the item that will be written
  * ITEMS_AHEAD items later is loaded into the CPU's cache. */
 #define ITEMS_AHEAD 8u
-/* The records of small columns are kept in memory, and are scattered over much memory. Before
- * KEPT_RUNS runs (ranges of records) are read, the kept records for all of them are loaded into the
- * CPU's cache at once. The CPU fetches several addresses in about the time that it needs for one
- * address. At most KEPT_BYTES bytes are loaded for each run. */
+/* The records of small columns stay in memory, at scattered addresses. A job reads KEPT_RUNS ranges
+ * of samples at a time. Before it reads them, it prefetches their column records into the CPU's
+ * cache, because several prefetches take about as long as one. At most KEPT_BYTES bytes are
+ * prefetched for each range. */
 #define KEPT_RUNS   8u
 #define KEPT_BYTES  ((uint64_t)1 << 10)
 #define CACHE_LINE  64u

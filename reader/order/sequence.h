@@ -25,8 +25,8 @@
 struct sequence {
     struct order_lane range;
     uint64_t count;             /* number of positions; UINT64_MAX if unknown (a stream) */
-    /* The fields from here to `fill_slots` are used only if samples are read in their order before
-     * shuffling. */
+    /* The fields from here to `fill_slots` are used only if samples are read first and shuffled
+     * afterwards. */
     /* number of positions at the beginning of the sequence whose inputs fill the slots of the
      * shuffle buffer */
     uint64_t fill;

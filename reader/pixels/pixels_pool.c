@@ -126,7 +126,7 @@ static bool is_mask(const struct crop_plan *plan, const char *name)
     return false;
 }
 
-/* Returns the field of the sample with this name. If `name` is NULL, returns the first field whose
+/* Returns the sample's field `name`. If `name` is NULL, returns the first field whose
  * name has the suffix of an image, and which is not a mask. */
 static const struct sheaf_field *pixels_pool_field_of(const struct crop_plan *plan,
                                                       const struct sheaf_sample *sample,

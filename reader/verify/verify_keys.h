@@ -8,8 +8,8 @@
 
 /* Checks the tables of keys. `sums` has one sum for each part of the data set: first the parts of
  * source 0, then the parts of source 1, and so on. Each sum adds up key_table_part (a hash of key
- * and number) over all samples of the part. The sums are compared only if all shards were read and
- * no problem was found.
+ * and number) over all samples of the part. It must be equal to the sum over the entries of the
+ * table. The sums are compared only if all shards were read and no problem was found.
  *
  * If several processes divide the shards of a data set among them, only the process with the first
  * shards checks the tables. */

@@ -41,8 +41,8 @@ static const char *of_session(const struct profiles *p, const struct sso *s, con
 }
 
 /* Reads a setting of single sign-on from the profile or from its session (a section [sso-session]).
- * If both have the setting, the values must be equal. is_shared says that the setting belongs to
- * the session: if the profile names a session, the session must have the setting. */
+ * If both have the setting, the values must be equal. If `is_shared` is true and the profile names
+ * a session, the session must have the setting. */
 static int credentials_sso_read_setting(const struct profiles *p, const struct sso *s,
                                         const char *key, bool is_shared, const char **value,
                                         struct sheaf_error *err)

@@ -48,8 +48,9 @@ void profiles_free(struct profiles *profiles);
 bool profiles_section_has(const struct profiles *profiles, const char *section);
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key);
-/* Returns the value of a key in the profile `profile`, or NULL. The section of the profile is
- * "profile NAME". */
+/* Returns the value of a key of the profile `profile`, or NULL if the profile does not set the key.
+ * For the profile "x", the config file has the section [profile x], and the credentials file has
+ * the section [x]. */
 const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key);
 /* Returns the value of a key in a profile like profiles_get, but looks only into one of the two
  * files (config or credentials). */

@@ -69,9 +69,10 @@ int s3_put_run(struct s3_put *put, struct sheaf_error *err);
  * will compute a checksum of the whole object, as its response says. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
-/* Adds a condition to a request that writes or removes an object of `bucket`: the name must still
- * have the object `seen`, or no object if `seen` describes none. If the condition is false, the
- * request fails with SHEAF_ERR_CHANGED. In a store without conditions, the request may fail with
+/* Adds a condition to a request that writes or removes an object. The condition is that the object
+ * is still the one that `seen` describes. If `seen` describes a missing object, the condition is
+ * that there is still no object. If the condition is false, the request fails with
+ * SHEAF_ERR_CHANGED. In a store without conditions, the request may fail with
  * SHEAF_ERR_UNSUPPORTED, but some stores silently ignore the condition.
  *
  * No condition is added if `seen` is NULL, or is an object without a strong ETag. `bare` says

@@ -103,9 +103,8 @@ static void plan_status_print_classes(const struct status *s)
                shown(sheaf_plan_class(s->plan, i)));
 }
 
-/* Prints the number of samples whose field `cls` does not consist of numbers, but is a word, for
- * example. Also prints the number of samples with a repeated key. Prints nothing for a number that
- * is 0. */
+/* Prints the number of samples whose field `cls` does not consist of numbers. Also prints the
+ * number of samples with a repeated key. Prints nothing for a number that is 0. */
 static void print_found(const struct sheaf_plan_info *i)
 {
     if (i->cls_words != 0)
