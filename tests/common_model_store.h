@@ -24,6 +24,8 @@ enum model_kind { MODEL_CONDITIONS, MODEL_LOCKS, MODEL_STAGES, MODEL_KINDS };
 void model_use(enum model_kind kind);
 /* Returns whether any run still holds the lock. */
 bool model_is_locked(void);
+/* Binds the process to one processor, on which the threads of runs take turns sooner. */
+void model_stay_on(uint32_t number);
 
 /* A copy of everything in the store, which can be restored later. */
 struct model_state;

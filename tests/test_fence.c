@@ -19,7 +19,6 @@
  *
  * SEED repeats the random ones; SCENE is the number of the only scene that is tried. */
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -848,8 +847,7 @@ static bool begins_like_earlier(size_t scene)
 {
     for (size_t i = first_scene; i < scene; i++)
         if (scenes[i].place == scenes[scene].place &&
-            scenes[i].first.what == scenes[scene].first.what &&
-            scenes[i].first.tree == scenes[scene].first.tree)
+            memcmp(&scenes[i].first, &scenes[scene].first, sizeof(struct step)) == 0)
             return true;
     return false;
 }
@@ -874,21 +872,6 @@ static void failing_calls(void **state)
         }
 }
 
-/* Binds the process to one processor, on which the threads of a case take turns sooner. */
-static void stay_on(uint32_t number)
-{
-    cpu_set_t allowed, one;
-
-    CPU_ZERO(&one);
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-        return;
-    number %= (uint32_t)CPU_COUNT(&allowed);
-    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
-        if (CPU_ISSET(i, &allowed) && number-- == 0)
-            CPU_SET(i, &one);
-    (void)sched_setaffinity(0, sizeof(one), &one);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -909,6 +892,6 @@ int main(int argc, char **argv)
         parts = MAX((uint32_t)strtoul(argv[3], NULL, 10), 1u);
         cases_wanted = strtoull(argv[1], NULL, 10) / parts;
     }
-    stay_on(part);
+    model_stay_on(part);
     return cmocka_run_group_tests(tests, setup, teardown);
 }
