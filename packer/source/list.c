@@ -183,6 +183,19 @@ static int keep_line(struct list_parser *p, const char *line, size_t size,
     return SHEAF_OK;
 }
 
+/* Returns whether the line has a carriage return that is not between quotation marks. */
+static bool has_bare_return(const char *line, size_t size)
+{
+    bool is_quoted = false;
+
+    for (size_t i = 0; i < size; i++) {
+        if (line[i] == '\r' && !is_quoted)
+            return true;
+        is_quoted ^= line[i] == '"';
+    }
+    return false;
+}
+
 /* Examines the first line of a list. */
 static int list_begin(struct list_parser *p, const char *line, size_t size, struct sheaf_error *err)
 {
@@ -191,7 +204,7 @@ static int list_begin(struct list_parser *p, const char *line, size_t size, stru
 
     if (p->begun || (p->kind != LIST_CSV && p->kind != LIST_PLAIN))
         return SHEAF_OK;
-    if (memchr(line, '\r', size) != NULL)
+    if (has_bare_return(line, size))
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "a carriage return within the line: expected "
                        "lines that end with LF or CR LF, and not with CR alone");
     code = list_csv_begin(p, line, size, &is_table, err);
