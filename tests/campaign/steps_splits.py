@@ -25,7 +25,8 @@ def parse(spec, value):
 
 
 def deal(samples, spec, seed, before):
-    """Returns {split: samples}. Each sample must have a class. before: {split: samples that it had}."""
+    """Returns {split: samples} for an append. It goes through the classes in the order of their names, although the
+    numbers of new classes come last. Each sample must have a class. before: {split: samples that it had}."""
     numbers = parse(spec, lambda text: round(float(text) * WHOLE))
     seed = xxhash.xxh3_64_intdigest(b"split", seed=seed)
     classes, found = collections.defaultdict(list), {name: [] for name, _ in numbers}
@@ -35,7 +36,7 @@ def deal(samples, spec, seed, before):
     total = sum(len(each) for each in before.values())
     owed = {} if "/class" in spec else {
         name: total * number - len(before.get(name, ())) * WHOLE for name, number in numbers}
-    for label in sorted(classes):
+    for label in sorted(classes, key=lambda label: classes[label][0].name.encode()):
         group = sorted(classes[label], key=lambda s: (
             xxhash.xxh3_64_intdigest(s.key.encode(), seed=seed), s.key.encode()))
         counts = shares(numbers, len(group), owed) if owed else {
