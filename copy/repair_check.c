@@ -192,7 +192,8 @@ static void repair_check_still(struct checking_shard *c, struct repair_file *f, 
         c->repair->result.damaged++;
     f->damage = damage;
     f->is_repaired = false;
-    c->code = repair_fail(f, found->code, found, c->err);
+    if (c->code == SHEAF_OK)
+        c->code = repair_fail(f, found->code, found, c->err);
 }
 
 /* Implements peer_index_tell_fn. */

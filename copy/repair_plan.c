@@ -263,7 +263,8 @@ static void find_difference(void *context, const struct journal_entry *entry)
 }
 
 /* Writes to `text` the first record that differs, and the key of its sample, if they are known. */
-static void name_difference(const struct remaking *m, size_t at, char *text, size_t size)
+static void name_difference(const struct remaking *m, size_t shard, size_t at, char *text,
+                            size_t size)
 {
     const struct plan_rows rows = plan_stash_rows(&m->stash);
     struct plan_batch batch = { .plan = { .shards = NULL } };
@@ -272,7 +273,8 @@ static void name_difference(const struct remaking *m, size_t at, char *text, siz
     if (m->wrong_record == RECORDS_EQUAL)
         snprintf(text, size, "its records are as they were packed, but other bytes differ: ");
     else if (m->wrong_record != RECORDS_UNKNOWN &&
-             plan_rows_load(&rows, at, at + 1, &batch, NULL) == SHEAF_OK) {
+             plan_rows_load(&rows, at, at + 1, &batch, NULL) == SHEAF_OK &&
+             batch.plan.shards[0].sample_count == m->repair->manifest->shards[shard].samples) {
         const struct plan_sample *s = &batch.plan.samples[batch.plan.shards[0].sample +
                                                           m->wrong_record];
         const struct catalog_file *f = &batch.plan.files[s->file];
@@ -324,7 +326,7 @@ static void repair_plan_explain(const struct remaking *m, size_t shard, size_t a
 {
     char text[sizeof(err->message)], libraries[200] = "", difference[300];
 
-    name_difference(m, at, difference, sizeof(difference));
+    name_difference(m, shard, at, difference, sizeof(difference));
     snprintf(text, sizeof(text), "%s%s", difference, err->message);
     name_libraries(m, libraries, sizeof(libraries));
     if (!m->is_placed && (m->plan_hash == NULL || strcmp(m->plan_hash, m->plan.hash) != 0))

@@ -9,8 +9,7 @@ import tempfile
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _sheaf
-from ._packing import _warn_note
-from ._types import S3, Note, Path, Problem, Progress, Size, _s3, _size, _text, _told
+from ._types import S3, Note, Path, Problem, Progress, Size, _noted, _s3, _size, _text, _told
 
 Label = Union[str, float, Sequence[float]]
 
@@ -81,4 +80,4 @@ def edit(dataset: Path, *, delete: Union[None, Path, Iterable[str]] = None,
             on_unknown=unknown_keys, resume=resume, overwrite=overwrite, purge=purge,
             dry_run=dry_run, jobs=jobs, memory_bytes=_size("memory", memory, 0), s3=_s3(s3),
             progress=_told(progress, Progress), report=_told(report, Problem),
-            note=_told(_warn_note if note is None else note, Note)))
+            note=_noted(note)))

@@ -282,8 +282,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     if made is None or not _is_files(source):
         if seed is not None or split is not None:
             return _making.pack_staged(sources.of(source), dest, made, _class_names(classes, label_base),
-                                       label_base, size, shard_count, seed, split, tell, _noted(note),
-                                       writing)
+                                       label_base, size, shard_count, seed, split, tell,
+                                       _noted(note, 5), writing)
         return _making.pack_items(sources.of(source), dest, made, version, _class_names(classes, label_base),
                                   label_base, size, tell, note or _warn_note, writing)
     _refuse("is not possible with a transform: pack with split alone, and then each part of that, "

@@ -221,10 +221,11 @@ def _told(call: Optional[Callable[[Any], Any]], kind: Any) -> Optional[Callable[
     return lambda *values: call(kind(*values))
 
 
-def _noted(note: Optional[Callable[[Note], Any]]) -> Optional[Callable[..., Any]]:
+def _noted(note: Optional[Callable[[Note], Any]], level: int = 4) -> Optional[Callable[..., Any]]:
     """Returns a function that passes a note to the program's callable, or warns if there is none, so that no note is
-    silent."""
-    return _told((lambda told: warnings.warn(told.message, stacklevel=4)) if note is None else note, Note)
+    silent. `level` is 4 if the function of the package that the program has called passes the result to the extension,
+    and 5 if this function calls another one for that."""
+    return _told((lambda told: warnings.warn(told.message, stacklevel=level)) if note is None else note, Note)
 
 
 def _warn(problem: Problem) -> None:

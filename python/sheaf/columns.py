@@ -106,7 +106,7 @@ def _lines(source: Any) -> Iterator[str]:
     """Yields the rows of a source of sheaf.sources, or of any other iterable of mappings, as lines of JSON."""
     is_source = hasattr(source, "key_column")
     named = source.key_column if is_source else None
-    for number, row in enumerate(source.rows(0) if is_source else source, 1):
+    for number, row in enumerate(source.values() if is_source else source, 1):
         if not isinstance(row, collections.abc.Mapping):
             raise ArgumentError("row %d is a %s, expected a mapping with a key and values" % (number,
                                                                                              type(row).__name__))

@@ -110,6 +110,10 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
     def rows(self, first: int) -> Iterator[Dict[str, Any]]:
         raise NotImplementedError
 
+    def values(self) -> Iterator[Dict[str, Any]]:
+        """Yields the rows as they are stored. A path in a row stays a path."""
+        return self.rows(0)
+
     def begin(self, first: int) -> Iterator[Row]:
         """Yields the samples from number `first` on."""
         for number, row in enumerate(self.rows(first), first):
@@ -216,21 +220,17 @@ class parquet(_Source):                 # pylint: disable=invalid-name
         found = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
         if len(found) != 1:
             return folder
-        if not text.endswith("/"):
+        if text.partition("?")[0].lower().endswith(".parquet"):
             self._places[folder] = text.partition("?")[0].rpartition("/")[0] + "/"
         return found[0]
 
     def _bring(self, name: str, path: str, folder: str) -> None:
-        """Copies the file `name` to `path`, in the copy of a remote directory, unless it is there. If the directory can
-        be listed, all its files are copied at once."""
+        """Copies the file `name` to `path`, in the copy of a remote directory, unless it is there."""
         place = self._places.get(folder)
         if place is None or os.path.exists(path):
             return
         from . import fetch
-        if place.startswith("http"):
-            fetch(place + urllib.parse.quote(name), os.path.dirname(path))
-        else:
-            fetch(place, folder)
+        fetch(place + (urllib.parse.quote(name) if place.startswith("http") else name), os.path.dirname(path))
 
     def _take_features(self, written: Mapping[str, Any]) -> None:
         """Reads the notes of Hugging Face's datasets about the columns: which are images, and the names of classes.
@@ -247,9 +247,17 @@ class parquet(_Source):                 # pylint: disable=invalid-name
             self.classes, self.no_label = named[self._label], -1
 
     def rows(self, first: int) -> Iterator[Dict[str, Any]]:
+        for folder, row in self._rows_below(first):
+            yield row if self._file is None else self._with_file(row, folder)
+
+    def values(self) -> Iterator[Dict[str, Any]]:
+        return (row for _, row in self._rows_below(0))
+
+    def _rows_below(self, first: int) -> Iterator[Tuple[str, Dict[str, Any]]]:
+        """Yields the directory of each row's table, and the row."""
         columns = None
         if self._fields is not None:
-            wanted = {*self._fields, self._key, self._label, "__key__"}
+            wanted = {*self._fields, self._key, self._label, "__key__", "key"}
         for path, count in zip(self._paths, self._counts):
             if first >= count:
                 first -= count
@@ -264,10 +272,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
                         first -= rows
                         continue
                     for batch in file.iter_batches(64, row_groups=[group], columns=columns):
-                        rows_of_batch = batch.slice(first).to_pylist()
-                        yield from rows_of_batch if self._file is None else (
-                            self._with_file(row, os.path.dirname(path) or ".")
-                            for row in rows_of_batch)
+                        yield from ((os.path.dirname(path) or ".", row) for row in batch.slice(first).to_pylist())
                         first = max(first - len(batch), 0)
 
 

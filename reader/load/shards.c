@@ -364,6 +364,7 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
         shards_close_shard(shard);
         return SHEAF_ERR_MEMORY;
     }
+    shards_trim_rooms(s, 0);
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* The job replaces this code when it runs. */
     shard->memory_bytes = memory;

@@ -17,10 +17,8 @@
 #include "base/error.h"
 #include "store/interrupt.h"
 
-/* If kept records need n bytes, they can use spare memory of n bytes or more, up to
- * n + n / ROOM_PART + ROOM_MORE bytes. */
-#define ROOM_PART 8u
-#define ROOM_MORE ((uint64_t)16 << 10)
+/* smallest memory for kept records */
+#define ROOM_LEAST ((uint64_t)4 << 10)
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
@@ -43,13 +41,14 @@ static uint64_t kept_bytes(const struct shards *s, uint32_t number, size_t count
 
 uint64_t shards_kept_bytes(const struct shards *s, uint32_t number)
 {
-    return s->columns == NULL ? 0 : kept_bytes(s, number, s->columns->count);
-}
+    const uint64_t bytes = s->columns == NULL ? 0 : kept_bytes(s, number, s->columns->count);
+    uint64_t unit = ROOM_LEAST;
 
-/* Returns true if the spare memory `room` has at least `bytes` bytes, but not many more. */
-static bool suits(const struct kept_room *room, uint64_t bytes)
-{
-    return room->bytes >= bytes && room->bytes - bytes <= bytes / ROOM_PART + ROOM_MORE;
+    /* The size is rounded up by at most an eighth. So shards of about equal size can use the same
+     * memory one after another. */
+    while (unit <= bytes / 16)
+        unit *= 2;
+    return (bytes + unit - 1) / unit * unit;
 }
 
 static struct kept_room *remove_room(struct shards *s, struct kept_room **at)
@@ -61,8 +60,7 @@ static struct kept_room *remove_room(struct shards *s, struct kept_room **at)
     return room;
 }
 
-/* Gives memory for kept records to the shard: spare memory of a suitable size, or else new memory
- * of shards_kept_bytes bytes. */
+/* Gives memory for kept records to the shard: spare memory of the same size, or else new memory. */
 static int take_room(struct shard *shard, struct sheaf_error *err)
 {
     struct shards *s = shard->owner;
@@ -71,11 +69,11 @@ static int take_room(struct shard *shard, struct sheaf_error *err)
     if (bytes == 0)
         return SHEAF_OK;
     for (struct kept_room **at = &s->rooms; *at != NULL; at = &(*at)->next)
-        if (suits(*at, bytes)) {
+        if ((*at)->bytes == bytes) {
             shard->room = remove_room(s, at);
             return SHEAF_OK;
         }
-    /* No spare memory has a suitable size. One piece of it is freed, so that such pieces do not
+    /* No spare memory has this size. One piece of it is freed, so that such pieces do not
      * accumulate. */
     if (s->rooms != NULL)
         free(remove_room(s, &s->rooms));

@@ -155,6 +155,14 @@ static bool sides_is_damage(int code)
            code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT;
 }
 
+/* Returns whether the records were compared, as far as the shard's content allows. The hash of the
+ * shard then decides whether it is damaged. UNSUPPORTED means that a record cannot be in an index
+ * file for another program. */
+static bool sides_were_compared(int code)
+{
+    return code == SHEAF_OK || sides_is_damage(code) || code == SHEAF_ERR_UNSUPPORTED;
+}
+
 int verify_sides(const struct sheaf_dataset *d, uint32_t shard, size_t limit,
                  const volatile int *interrupt, peer_index_tell_fn *tell, void *context,
                  bool *intact, struct sheaf_error *err)
@@ -169,19 +177,18 @@ int verify_sides(const struct sheaf_dataset *d, uint32_t shard, size_t limit,
     char hash[33] = "";
     int compared = SHEAF_OK, code = sides_open(&s, &has_any, err);
 
-    if (code == SHEAF_OK)
-        code = walk_open(&walk, d, shard, s.section, limit, &bytes, interrupt, err);
     if (code == SHEAF_OK) {
-        compared = has_any ? sides_compare(&s, &walk, &found) : SHEAF_OK;
-        /* If a record seems damaged, the shard may still be intact. The hash of the whole shard
-         * shows this. */
-        if (compared == SHEAF_OK || sides_is_damage(compared))
-            code = walk_hash(&walk, m->xxh3, hash, err);
-        walk_close(&walk);
+        code = walk_open(&walk, d, shard, s.section, limit, &bytes, interrupt, err);
+        if (code == SHEAF_OK) {
+            compared = has_any ? sides_compare(&s, &walk, &found) : SHEAF_OK;
+            if (sides_were_compared(compared))
+                code = walk_hash(&walk, m->xxh3, hash, err);
+            walk_close(&walk);
+        }
+        code = sides_is_damage(code) ? SHEAF_OK : code;
     }
     *intact = code == SHEAF_OK && strcmp(hash, m->xxh3) == 0;
-    code = sides_is_damage(code) ? SHEAF_OK : code;
-    if (compared != SHEAF_OK && (*intact || !sides_is_damage(compared))) {
+    if (compared != SHEAF_OK && (*intact || !sides_were_compared(compared))) {
         *err = found;
         code = compared;
     }

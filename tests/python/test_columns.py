@@ -135,6 +135,13 @@ class Columns(Case):
         with self.assertRaisesRegex(sheaf.ArgumentError, "a column 'key' cannot become a field"):
             sheaf.columns.add(self.set, "other", sheaf.sources.parquet(self.path("x.parquet"), key="id",
                                                                        fields={"n": "key"}))
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{"key": row["key"], "image": "no/file.jpg", "n": "7"}
+                                                               for row in rows]), self.path("y.parquet"))
+        sheaf.columns.add(self.set, "texts", self.path("y.parquet"))
+        sheaf.columns.add(self.set, "chosen", sheaf.sources.parquet(self.path("y.parquet"), fields={"image": "txt"}))
+        for sample in sheaf.Reader(self.set, columns=["texts", "chosen"]):
+            self.assertEqual(bytes(sample["texts.image"]), b"no/file.jpg")
+            self.assertEqual(bytes(sample["chosen.txt"]), b"no/file.jpg")
         for sample in self.check(sheaf.Reader(self.set, columns=["twice"])).values():
             self.assertEqual(bytes(sample["twice.label"]), b"1")
 
