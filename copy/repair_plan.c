@@ -324,7 +324,7 @@ static const char *lost_numbers(const struct remaking *m, size_t at)
 static void repair_plan_explain(const struct remaking *m, size_t shard, size_t at, size_t problems,
                                 struct sheaf_error *err)
 {
-    char text[sizeof(err->message)], libraries[200] = "", difference[300];
+    char difference[300], text[sizeof(err->message) + sizeof(difference)], libraries[200] = "";
 
     name_difference(m, shard, at, difference, sizeof(difference));
     snprintf(text, sizeof(text), "%s%s", difference, err->message);
