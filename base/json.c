@@ -33,8 +33,10 @@ int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
                    struct sheaf_error *err)
 {
     json_error_t found;
-    const int code = json_load_text(line, size, flags, value, &found, err);
+    int code = json_load_text(line, size, flags, value, &found, err);
 
+    if (code == SHEAF_ERR_CORRUPT && json_error_code(&found) == json_error_numeric_overflow)
+        code = json_load_text(line, size, flags | JSON_DECODE_INT_AS_REAL, value, &found, err);
     return code != SHEAF_ERR_CORRUPT ? code
            : err_set(err, code, "not JSON: %s (column %d)", found.text, found.column);
 }

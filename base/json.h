@@ -15,7 +15,9 @@
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err);
 /* Parses one line of a JSON Lines file. If the line is invalid, `err` gets the reason and the
- * column. */
+ * column. If jansson cannot store one of the integers in the line, because it is 2^63 or more, then
+ * all integers in the line become reals. These may be rounded, so a caller that needs the exact
+ * number must read it from the text. */
 int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
                    struct sheaf_error *err);
 

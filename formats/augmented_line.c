@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "formats/attributes.h"
 #include "formats/column_names.h"
+#include "formats/label.h"
 
 /* Stores each attribute: its name, its value as jansson has parsed it, and the bytes of the value
  * in the line. The loop finds the bytes by walking through the line. jansson keeps the attributes
@@ -80,7 +81,7 @@ static bool is_classification(const struct augmented_line *l, const struct attri
     const char *type;
     size_t size;
 
-    if (!json_is_integer(a->value) ||
+    if (!json_is_number(a->value) || !label_text_is_integer(a->text, a->size) ||
         snprintf(metadata, sizeof(metadata), "%s-metadata", a->name) >= (int)sizeof(metadata))
         return false;
     type = json_string_value(json_object_get(json_object_get(l->object, metadata), "type"));

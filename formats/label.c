@@ -46,6 +46,13 @@ static size_t count_digits(const char *text, size_t size)
     return n;
 }
 
+bool label_text_is_integer(const char *text, size_t size)
+{
+    const size_t sign = size > 0 && (text[0] == '-' || text[0] == '+');
+
+    return size > sign && count_digits(text + sign, size - sign) == size - sign;
+}
+
 /* Returns the length of the number (sign, digits, fraction, exponent) at the beginning of `text`,
  * or 0 if the text does not begin with a number. */
 static size_t number_size(const char *text, size_t size)

@@ -18,6 +18,9 @@
 bool label_is_exact(double label);
 bool label_is_integer(double label);
 
+/* Returns whether a text consists of the digits of an integer, after a sign if there is one. */
+bool label_text_is_integer(const char *text, size_t size);
+
 /* Returns the label for a number from a program. A fraction is rounded to the nearest 32-bit float.
  * A whole number is returned unchanged, even if label_is_exact() would refuse it. */
 double label_rounded(double number);

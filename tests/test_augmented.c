@@ -127,6 +127,15 @@ static void test_labels(void **state)
     check_label("{\"kind\": 3, \"kind-metadata\": {\"type\": "
                 "\"groundtruth/image-classification\"}}",
                 NULL, 3);
+    check_label("{\"kind\": 3, \"x\": 18446744073709551615, \"kind-metadata\": {\"type\": "
+                "\"groundtruth/image-classification\"}}",
+                NULL, 3);
+    assert_string_equal(shown, "00000001.x=18446744073709551615 00000001.kind-metadata="
+                        "{\"type\": \"groundtruth/image-classification\"}");
+    check_label("{\"label\": 18446744073709551616}", NULL, 0x1p64);
+    assert_int_equal(parse_text("{\"label\": 18446744073709551615}"), SHEAF_ERR_CORRUPT);
+    assert_string_equal(error.message, "the label 18446744073709551615 is beyond 2^53 and no "
+                        "32-bit float equals it");
     assert_int_equal(parse_text("{\"kind\": 3, \"kind-metadata\": {\"type\": \"other\"}}"),
                      SHEAF_OK);
     assert_int_equal(a.label.label_count, 0);

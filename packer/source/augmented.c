@@ -128,7 +128,7 @@ static int augmented_add_attributes(struct augmented *a, const struct augmented_
     const struct attribute *const label = augmented_line_label(line);
     const struct attribute *name = augmented_line_class(line, label);
     int code = label == NULL ? SHEAF_OK
-                             : list_json_label(&a->parser, label->value, &a->label, err);
+                             : list_json_label(&a->parser, label, &a->label, err);
 
     if (code == SHEAF_OK && name != NULL)
         code = augmented_take_class(a, &name, err);

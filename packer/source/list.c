@@ -61,20 +61,6 @@ bool list_is_blank(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether a text that is not a valid label is an integer. Such an integer is too large for
- * a label. The caller must report an error for it. Otherwise the integer would silently become the
- * name of a class. */
-static bool is_integer(const char *text, size_t size)
-{
-    size_t at = size != 0 && (text[0] == '-' || text[0] == '+');
-
-    if (at == size)
-        return false;
-    while (at < size && text[at] >= '0' && text[at] <= '9')
-        at++;
-    return at == size;
-}
-
 int list_set_label(struct list_parser *p, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err)
 {
@@ -89,7 +75,8 @@ int list_set_label(struct list_parser *p, struct list_entry *entry, const char *
     }
     if (code != SHEAF_END)
         return code;
-    if (is_integer(text, size))
+    /* Such an integer is too large for a label. It must not silently become the name of a class. */
+    if (label_text_is_integer(text, size))
         return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and not a 32-bit "
                                                "float", (int)MIN(size, (size_t)40), text);
     if (!name_is_text(text, size) || size > FIELD_LIMIT)

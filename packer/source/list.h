@@ -122,10 +122,10 @@ int list_csv_begin(struct list_parser *parser, const char *line, size_t size, bo
 /* Unquotes in place. */
 int list_parse_csv(struct list_parser *parser, char *line, size_t size,
                    struct list_entry *entry, struct sheaf_error *err);
-struct json_t;
-/* Sets the label of an entry from a JSON value: a number, an array of numbers, or the name of a
- * class. Appends the name to parser->text. */
-int list_json_label(struct list_parser *parser, const struct json_t *label,
+struct attribute;
+/* Sets the label of an entry from an attribute of a JSON line: a number, an array of numbers, or
+ * the name of a class. Appends the name to parser->text. */
+int list_json_label(struct list_parser *parser, const struct attribute *label,
                     struct list_entry *entry, struct sheaf_error *err);
 /* Parses a line of a list in JSON Lines into *entry. Texts that need no conversion are not copied:
  * the entry points into `line`. */

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "formats/attributes.h"
 #include "formats/augmented_line.h"
 #include "formats/column_names.h"
@@ -21,36 +22,51 @@ static int malformed_label(struct sheaf_error *err)
                    "of these, or the name of a class");
 }
 
-/* Converts an integer to a label, which is a double. Returns false if the double would not be
- * exactly the same number. */
-static bool integer_label(json_int_t integer, double *label)
-{
-    *label = (double)integer;
-    return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
-}
-
-/* Appends a JSON number, or true or false (1 or 0), to the labels of the line. A whole number up to
- * 2^53 is stored exactly, even if it is written as 1.0. An integer beyond 2^53 is an error, unless
- * a 32-bit float equals it. Any other number is rounded to a 32-bit float. The same rules hold for
+/* Appends a JSON number, or true or false (1 or 0), to the labels of the line. `text` is the number
+ * in the line. It decides, because jansson may have rounded the number. A whole number up to 2^53
+ * is stored exactly, even if it is written as 1.0. An integer beyond 2^53 is an error, unless a
+ * 32-bit float equals it. Any other number is rounded to a 32-bit float. The same rules hold for
  * labels in text. */
-static int list_jsonl_add_number(struct list_parser *p, const json_t *number,
-                                 struct sheaf_error *err)
+static int list_jsonl_add_number(struct list_parser *p, const json_t *number, const char *text,
+                                 size_t size, struct sheaf_error *err)
 {
-    double value = json_is_true(number) ? 1 : json_number_value(number);
+    double value = json_is_true(number) ? 1 : 0;
 
     if (!json_is_number(number) && !json_is_boolean(number))
         return malformed_label(err);
-    if (json_is_integer(number) && !integer_label(json_integer_value(number), &value))
-        return err_set(err, SHEAF_ERR_CORRUPT, "the label %lld is beyond 2^53 and no 32-bit float "
-                       "equals it", (long long)json_integer_value(number));
-    if (!label_is_integer(value))
-        value = (double)(float)value;
+    if (json_is_number(number) && label_parse(text, size, &value, 1) != 1) {
+        if (label_text_is_integer(text, size))
+            return err_set(err, SHEAF_ERR_CORRUPT, "the label %.*s is beyond 2^53 and no 32-bit "
+                           "float equals it", (int)MIN(size, (size_t)40), text);
+        value = (double)(float)json_number_value(number);
+    }
     if (!label_is_exact(value))
         return err_set(err, SHEAF_ERR_CORRUPT, "the label %.17g is larger than a 32-bit float",
                        json_number_value(number));
     if (p->labels.size / sizeof(double) >= LABEL_LIMIT)
         return err_set(err, SHEAF_ERR_CORRUPT, "more than %d labels", LABEL_LIMIT);
     return buf_append(&p->labels, &value, sizeof(value), err);
+}
+
+/* Appends the numbers of a JSON array to the labels of the line. Walks through the text of the
+ * array to find the text of each number. */
+static int list_jsonl_add_numbers(struct list_parser *p, const struct attribute *array,
+                                  struct sheaf_error *err)
+{
+    const char *at = array->text + 1, *end = array->text + array->size;
+    const json_t *item;
+    size_t i;
+    int code = SHEAF_OK;
+
+    json_array_foreach(array->value, i, item) {
+        const char *text = json_text_blanks(at, end), *after = json_text_value(text, end);
+
+        code = list_jsonl_add_number(p, item, text, (size_t)(after - text), err);
+        if (code != SHEAF_OK)
+            return code;
+        at = json_text_blanks(after, end) + 1;                      /* the comma */
+    }
+    return SHEAF_OK;
 }
 
 /* Copies a JSON string to p->text and sets *text to the copy, because the JSON value is freed
@@ -67,34 +83,29 @@ static int list_jsonl_keep_text(struct list_parser *p, const json_t *string, con
     return code;
 }
 
-int list_json_label(struct list_parser *p, const struct json_t *label, struct list_entry *entry,
-                    struct sheaf_error *err)
+int list_json_label(struct list_parser *p, const struct attribute *label,
+                    struct list_entry *entry, struct sheaf_error *err)
 {
-    const json_t *item;
-    size_t i;
-    int code = SHEAF_OK;
+    const json_t *value = label->value;
+    int code;
 
-    if (label == NULL || json_is_null(label))
+    if (json_is_null(value))
         return SHEAF_OK;
-    if (json_is_string(label)) {
-        code = list_jsonl_keep_text(p, label, &entry->class_name, &entry->class_size, err);
+    if (json_is_string(value)) {
+        code = list_jsonl_keep_text(p, value, &entry->class_name, &entry->class_size, err);
         if (code == SHEAF_OK && (entry->class_size == 0 || entry->class_size > FIELD_LIMIT ||
                                  !name_is_text(entry->class_name, entry->class_size)))
             return malformed_label(err);
         return code;
     }
-    if (json_is_array(label)) {
-        json_array_foreach(label, i, item) {
-            code = list_jsonl_add_number(p, item, err);
-            if (code != SHEAF_OK)
-                return code;
-        }
-    } else {
-        code = list_jsonl_add_number(p, label, err);
-    }
+    code = json_is_array(value)
+         ? list_jsonl_add_numbers(p, label, err)
+         : list_jsonl_add_number(p, value, label->text, label->size, err);
+    if (code != SHEAF_OK)
+        return code;
     entry->labels = (const double *)(const void *)p->labels.data;
     entry->label_count = p->labels.size / sizeof(double);
-    return code;
+    return SHEAF_OK;
 }
 
 /* Returns the member of a line that states the path or the key of a file. The first choice is a
@@ -159,7 +170,7 @@ static int take_members(struct list_parser *p, const struct augmented_line *l,
                        p->by_key ? "key" : "path");
     code = list_jsonl_keep_text(p, path->value, &entry->path, &entry->path_size, err);
     if (code == SHEAF_OK && label != NULL)
-        code = list_json_label(p, label->value, entry, err);
+        code = list_json_label(p, label, entry, err);
     if (code == SHEAF_OK && name != NULL && json_is_string(name->value)) {
         const char *text;
         size_t size;

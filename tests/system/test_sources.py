@@ -129,6 +129,23 @@ class Lists(Case):
         found = self.labels("list.jsonl", "".join(json.dumps(l) + "\n" for l in lines).encode())
         self.assertEqual(found, {"x/a": [3], "x/b": [1, 0.5], "z/ü": [-1]})
 
+    def test_integers_of_any_size_in_jsonl(self):
+        """An integer that does not fit into 64 bits is a field like any other, and a label by the rule of labels."""
+        text = ('{"path": "x/a.jpg", "label": 18446744073709551616, "id": 18446744073709551615}\n'
+                '{"path": "x/b.jpg", "label": [1, -9223372036854775808], "id": [123456789012345678901234567890, 7]}\n')
+        write(os.path.join(self.tree, "big.jsonl"), text.encode())
+        self.addCleanup(os.unlink, os.path.join(self.tree, "big.jsonl"))
+        for container in "webdataset", "tfrecord", "recordio":
+            pack(os.path.join(self.tree, "big.jsonl"), self.path(container), container)
+            self.assertEqual({s.key: (s.labels, s.fields["id"]) for s in decoders.DataSet(
+                self.path(container)).samples()}, {
+                    "x/a": ([2 ** 64], b"18446744073709551615"),
+                    "x/b": ([1, -2 ** 63], b"[123456789012345678901234567890, 7]")})
+        for label in "18446744073709551615", "[0, 9223372036854775809]":
+            write(self.path("bad.jsonl"), b'{"path": "x/a.jpg", "label": %s}\n' % label.encode())
+            done = pack(self.path("bad.jsonl"), self.path("none"), "tfrecord", "none", "--root", self.tree, status=1)
+            self.assert_error(done, "bad.jsonl", "the label %s is beyond 2^53" % label.strip("[0, ]"))
+
     def test_root(self):
         write(self.path("elsewhere.lst"), b"0\t1\tx/a.jpg\n")
         pack(self.path("elsewhere.lst"), self.path("out"), "tfrecord", "none",
