@@ -3,6 +3,7 @@
 
 import io
 import os
+import re
 import shutil
 import unittest
 from unittest import mock
@@ -87,6 +88,29 @@ class OptionsTest(Case):
         self.assertEqual(sheaf.Dataset(self.path("first"))["class0/x/7"].label, 3)
         sheaf.pack([("k", {"txt": b"1"}, 1)], self.path("rows"), classes=self.path("names.txt"))
         self.assertEqual(sheaf.Dataset(self.path("rows")).classes, names)
+
+    def test_other_files_in_place_of_a_list_of_classes(self):
+        """Files and samples follow the same rule about a file that is not a list of classes."""
+        source = tree(self.path("tree"))
+        place = self.path("names")
+        for text, words in (("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 1\n", "Git LFS"),
+                            ("<html>", "a web page"), ("\ufeff\n<HTML>\n<body>\n<h1>404</h1>", "a web page"),
+                            ("<!DOCTYPE html>\n<title>Sign in\n", "a web page"), ("<Error>\n<Code>No</Code>", "XML"),
+                            ("<?xml version='1.0'?>\n<Error>\n", "XML"), ("<html>\n<meta charset=\"x\">", "a web page"),
+                            ("<!-- x -->\ncat\n", "a web page")):
+            with open(place, "w", encoding="utf-8") as file:
+                file.write(text)
+            for what in source, [("k", {"txt": b"1"}, 0)]:
+                with self.assertRaisesRegex(sheaf.CorruptError, "%s: it is .*%s" % (re.escape(place), words)):
+                    sheaf.pack(what, self.path("none"), classes=place)
+            self.assertFalse(os.path.exists(self.path("none", "dataset.json")))
+        for number, text in enumerate(("<html>\n[UNK]\nclass0", "\ufeff<html>\r\n[UNK]\r\nclass0\r\n",
+                                       "<error>\n<html>\nclass0\n[UNK]")):
+            with open(place, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            to = self.path("set%d" % number)
+            sheaf.pack([("k", {"txt": b"1"}, 0)], to, classes=place)
+            self.assertEqual(sheaf.Dataset(to).classes, text.lstrip("\ufeff").split())
 
     def test_images(self):
         def saved(kind, size):
