@@ -148,6 +148,17 @@ static void tell_filters(const struct planner *p)
                       plural(p->filter.unmatched));
 }
 
+/* Reports that the source consists of Parquet files, whose rows are probably the samples that the
+ * user wants. Each file is packed whole, as one field. */
+static void tell_parquet(const struct planner *p, const struct scan *scan)
+{
+    if (scan->parquet != 0 && scan->parquet == scan->found)
+        problems_note(p->problems, SHEAF_REASON_NONE, p->sources[0].url, "%s: all "
+                      "files (%llu) are Parquet files, and each becomes one field of one sample: "
+                      "to make a sample of each row, use sheaf.pack(sheaf.sources.parquet(...)) in "
+                      "Python", p->sources[0].url, (unsigned long long)scan->found);
+}
+
 static int scan_sources(struct planner *p, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &p->sort.catalog, .problems = p->problems,
@@ -168,6 +179,8 @@ static int scan_sources(struct planner *p, struct sheaf_error *err)
         tell_filters(p);
     if (code == SHEAF_OK)
         tell_aliases(p);
+    if (code == SHEAF_OK)
+        tell_parquet(p, &scan);
     return code;
 }
 

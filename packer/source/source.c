@@ -504,6 +504,8 @@ static int add_bad(struct scan *scan, const char *path, const char *named, int w
 static int source_add_file(struct scan *scan, const char *path, const char *named,
                            const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
+    static const char parquet[] = ".parquet";
+    const size_t size = strlen(path);
     int code = tick(scan, err);
 
     if (code == SHEAF_OK && named == NULL)
@@ -511,6 +513,8 @@ static int source_add_file(struct scan *scan, const char *path, const char *name
     if (code != SHEAF_OK)
         return code;
     scan->found_bytes += stat->bytes;
+    scan->parquet += size > sizeof(parquet) - 1 &&
+                     strcasecmp(path + size - (sizeof(parquet) - 1), parquet) == 0;
     return add_named(scan, path, named, stat, label, err);
 }
 

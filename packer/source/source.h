@@ -109,6 +109,7 @@ struct scan {
     struct watch *watch;
     uint64_t found;             /* files, good or bad */
     uint64_t found_bytes;
+    uint64_t parquet;           /* number of these files whose names end in .parquet */
     /* Number of entries that were skipped because they do not name files to be packed. Such entries
      * are markers of directories, and in an inventory also rows for old or deleted objects and for
      * objects outside the root. */

@@ -112,6 +112,23 @@ class OptionsTest(Case):
             sheaf.pack([("k", {"txt": b"1"}, 0)], to, classes=place)
             self.assertEqual(sheaf.Dataset(to).classes, text.lstrip("\ufeff").split())
 
+    def test_a_directory_of_parquet_files(self):
+        """Each file becomes a sample. One warning names the way to pack the rows."""
+        for name in "0.parquet", "1.PARQUET":
+            os.makedirs(self.path("parquet/a"), exist_ok=True)
+            with open(self.path("parquet/a", name), "wb") as file:
+                file.write(b"PAR1")
+        with self.assertWarns(UserWarning) as warned:
+            self.assertEqual(sheaf.pack(self.path("parquet"), self.path("set")).samples, 2)
+        self.assertEqual([str(warning.message) for warning in warned.warnings], [
+            "%s: all files (2) are Parquet files, and each becomes one field of one sample: to make a sample of each row, "
+            "use sheaf.pack(sheaf.sources.parquet(...)) in Python" % self.path("parquet")])
+        with open(self.path("parquet/a/2.txt"), "wb"):
+            pass
+        notes = []
+        sheaf.pack(self.path("parquet"), self.path("mixed"), note=notes.append)
+        self.assertEqual(notes, [])
+
     def test_images(self):
         def saved(kind, size):
             file = io.BytesIO()
