@@ -128,6 +128,27 @@ static struct archive *new_decompressor(const struct libarchive *lib)
 typedef int decompress_fn(const struct archive_content *c, void *how, int to, uint64_t *bytes,
                           struct watch *watch, struct sheaf_error *err);
 
+/* Checks that only zeros, as on a tape, follow the compressed data. Sheaf's codecs refuse other
+ * bytes there, but libarchive ignores them after a bzip2 stream. */
+static int check_padding(const struct archive_content *c, struct archive *a,
+                         struct sheaf_error *err)
+{
+    const uint64_t end = (uint64_t)c->lib.archive_filter_bytes(a, -1);
+    uint8_t rest[TAR_BYTES];
+    int code = SHEAF_OK;
+
+    for (uint64_t at = end; at < c->file.bytes && code == SHEAF_OK; at += sizeof(rest)) {
+        const size_t size = (size_t)MIN(c->file.bytes - at, (uint64_t)sizeof(rest));
+
+        code = archive_read_at(&c->file, at, rest, size, err);
+        for (size_t i = 0; i < size && code == SHEAF_OK; i++)
+            if (rest[i] != 0)
+                code = err_set(err, SHEAF_ERR_CORRUPT, "damaged: the compressed data ends at "
+                               "offset %" PRIu64 ", but other bytes follow", end);
+    }
+    return code;
+}
+
 static int decompress_by_libarchive(const struct archive_content *c, void *how, int to,
                                     uint64_t *bytes, struct watch *watch, struct sheaf_error *err)
 {
@@ -147,7 +168,7 @@ static int decompress_by_libarchive(const struct archive_content *c, void *how, 
         if (code == SHEAF_OK && watch != NULL)
             code = watch_check(watch, err);
     }
-    return code;
+    return code == SHEAF_OK ? check_padding(c, a, err) : code;
 }
 
 struct tar_unpacking {

@@ -2,6 +2,7 @@
 """Archives as sources: the shards of an archive equal those of the tree that it would unpack to, and an error names
 the archive and its member."""
 
+import bz2
 import gzip
 import io
 import os
@@ -304,6 +305,20 @@ class Tars(Archive):
                     else:
                         self.assert_error(done, "damaged.tar")
                         self.assert_nothing(dest)
+
+    def test_other_bytes_after_the_end(self):
+        """Zeros may follow the compressed data where tape padding is usual. No compression allows other bytes."""
+        data = tar_of(FILES)
+        for suffix, program in COMPRESSORS.items():
+            if program is None:
+                continue
+            packed = subprocess.run([program, "-c"], input=data, check=True, stdout=subprocess.PIPE).stdout
+            for rest in b"rubbish", b"x", bytes(1000) + b"rubbish", packed[:2]:
+                self.refuse(self.archive("rubbish" + suffix, packed + rest))
+        packed = subprocess.run(["bzip2", "-c"], input=data, check=True, stdout=subprocess.PIPE).stdout
+        self.check(self.archive("padded.tar.bz2", packed + bytes(1000)))
+        two = bz2.compress(data[:51200]) + bz2.compress(data[51200:])
+        self.check(self.archive("two-streams.tar.bz2", two))
 
     def test_a_wrong_checksum_of_gzip(self):
         packed = gzip.compress(tar_of({"a/1.txt": b"A" * 600 + b"12345" + b"B" * 600}), 0)
