@@ -389,7 +389,7 @@ struct sheaf_dataset_info {
      * could not store them as fields */
     uint64_t left_out_values;
     /* number of samples whose .cls file contained a word instead of numbers when the data set was
-     * packed; such a sample has the label of its directory, or no label */
+     * packed or indexed; such a sample has the label of its directory, or no label */
     uint64_t cls_words;
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,

@@ -69,8 +69,8 @@ static void say_left_out_values(const struct sheaf_dataset *dataset)
         say("when it was packed, %" PRIu64 " value%s of lists could not become fields",
             info.left_out_values, plural(info.left_out_values));
     if (info.cls_words != 0)
-        say("when it was packed, %" PRIu64 " sample%s had a file .cls that is not numbers",
-            info.cls_words, plural(info.cls_words));
+        say("when it was packed or indexed, %" PRIu64 " sample%s had a file .cls that is not "
+            "numbers", info.cls_words, plural(info.cls_words));
 }
 
 /* Verifies the columns whose names are in the list `names`. The function overwrites `names`. The

@@ -4,6 +4,7 @@
  * them. Reads each shard once. Collects the facts that the packer would know: positions of samples,
  * checksums, counts, hashes and keys. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,6 +200,19 @@ static int index_foreign_refuse(const struct sheaf_dataset *d, struct sheaf_erro
     return d->damages[0].error.code;
 }
 
+/* Stores in the manifest how many samples have a field `cls` that is not a label, as packing does.
+ */
+static int keep_unread_labels(struct indexing *x, struct sheaf_error *err)
+{
+    if (x->result->unread_labels != 0 &&
+        asprintf(&x->manifest.options_json, "{\"cls_words\":%" PRIu64 "}",
+                 x->result->unread_labels) < 0) {
+        x->manifest.options_json = NULL;
+        return err_memory(err, 1);
+    }
+    return SHEAF_OK;
+}
+
 static int index_all(struct indexing *x, struct sheaf_error *err)
 {
     const size_t count = x->dataset->manifest.shard_count;
@@ -218,6 +232,8 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
                                  x->result->repeated_key, err);
     x->manifest.repeated_keys = x->result->repeated_keys;
     x->manifest.joined = x->dataset->joined != 0;
+    if (code == SHEAF_OK)
+        code = keep_unread_labels(x, err);
     if (code == SHEAF_OK)
         code = publish_made(&x->output, &x->index, &x->keys, &x->manifest, &x->seen, err);
     return code;

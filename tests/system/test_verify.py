@@ -109,6 +109,12 @@ class Verify(Case):
                       done.stderr)
         found = json.loads(sheaf("verify", path, "--json").stdout)
         self.assertEqual((found["labelled"], found["unread_labels"]), (2, 1))
+        write(self.path("set", "x.tar"), read(path))
+        sheaf("index", self.path("set"))
+        self.assertEqual(json.loads(sheaf("info", self.path("set"), "--json").stdout)["cls_words"], 1)
+        self.assertIn(b"1 sample with a file .cls that is not numbers", sheaf("info", self.path("set")).stdout)
+        self.assertIn(b"when it was packed or indexed, 1 sample had a file .cls that is not numbers",
+                      sheaf("verify", self.path("set")).stderr)
         write(path, writers.tar([("a/1.cls", b"cat")]))
         self.assertRegex(sheaf("verify", path).stderr.decode(),
                          r"1 sample with a field cls that .*; the first without: .*record 0: a/1")
