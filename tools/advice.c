@@ -31,9 +31,11 @@ static const struct advice all[] = {
       "the command that was packing it continues with --resume, and sheaf commit publishes the "
       "parts of a plan" },
     { SHEAF_REASON_OTHER_PLAN, 0, THAT_RESUME, "--overwrite starts again" },
-    { SHEAF_REASON_ALTERED, 0, THAT_WRITE, "--overwrite makes the data set again" },
+    { SHEAF_REASON_ALTERED, 0, THAT_WRITE, "--overwrite makes the data set "
+      "again, and sheaf repair --from makes only its damaged files again" },
     { SHEAF_REASON_LOST_SHARDS, 0, NULL,
-      "the same plan made for another directory packs them again (sheaf pack --plan PLAN --part "
+      "sheaf repair --from makes them again from the packed files or from a copy of the data set; "
+      "or the same plan made for another directory packs them again (sheaf pack --plan PLAN --part "
       "I/N), to be copied here; sheaf verify reads all" },
     { SHEAF_REASON_EXCLUSIVE, 0, THAT_RESUME, "use --resume or --overwrite" },
     { SHEAF_REASON_CONVERSION_PLAN, 0, NULL, "use sheaf convert --plan" },

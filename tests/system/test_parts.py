@@ -219,6 +219,7 @@ class Local(Parts, Case):
                     self.assertIn("the data set was published, but of its 5 files 1 is missing "
                                   "or altered: %s %s" % (os.path.basename(place), how), error)
                     self.assertIn("sheaf pack --plan PLAN --part I/N", error)
+                    self.assertIn("sheaf repair --from makes them again", error)
                 info = json.loads(sheaf("info", plan, "--json").stdout)
                 self.assertEqual((info["committed"], info["shards"], info["done_shards"],
                                   info["missing"]), (True, total, total - 1, [place]))
