@@ -327,6 +327,21 @@ static int pack_targets(struct pack *p, bool *finished, struct sheaf_error *err)
     return code;
 }
 
+/* Checks the free space before the destination is made. A run that resumes or replaces, or that
+ * appends, has a destination already, and checks the space when it knows which files stay. */
+static int pack_check_space(struct pack *p, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
+        const struct pack_run run = run_of(p, &p->targets[i]);
+
+        if (p->grows == NULL && pack_ask_of(p) == ASK_PACK)
+            code = run_check_space(&run, err);
+    }
+    return code;
+}
+
 static int pack_to_dest(struct pack *p, struct sheaf_error *err)
 {
     const uint64_t planned = p->result.files_packed;
@@ -446,6 +461,8 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
     code = check_memory(p, err);
     if (p->options.dry_run)
         return end_dry_run(p, code, err);
+    if (code == SHEAF_OK)
+        code = pack_check_space(p, err);
     return code == SHEAF_OK ? pack_to_dest(p, err) : code;
 }
 

@@ -274,10 +274,9 @@ static int find_kept(struct running *r, struct sheaf_error *err)
 /* Checks that the destination has enough free space for the shards that this run packs. In addition
  * to its payload, a shard needs at most two tar headers with padding for each file, and a little
  * for the index. With a codec, or if images are converted, the size of the shards is unknown, and
- * nothing is checked. */
-static int run_check_space(const struct running *r, struct sheaf_error *err)
+ * nothing is checked. `kept` tells which shards exist; NULL means that none exists. */
+static int check_space(const struct pack_run *run, const bool *kept, struct sheaf_error *err)
 {
-    const struct pack_run *run = r->run;
     const char *dest = run->output->dest;
     uint64_t needed = 1 << 20;
 
@@ -286,11 +285,16 @@ static int run_check_space(const struct running *r, struct sheaf_error *err)
     for (size_t i = run->first; i < run->end; i++) {
         const struct plan_shard *shard = &run->rows.plan->shards[i];
 
-        if (!r->kept[i - run->first])
+        if (kept == NULL || !kept[i - run->first])
             needed += shard->payload_bytes +
                       1024 * (shard->sample_count + run->rows.sections[i].files);
     }
     return store_check_space(dest, needed, run->end - run->first, err);
+}
+
+int run_check_space(const struct pack_run *run, struct sheaf_error *err)
+{
+    return check_space(run, NULL, err);
 }
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
@@ -458,7 +462,7 @@ int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struc
     if (code == SHEAF_OK && run->resumes)
         code = find_kept(&r, err);
     if (code == SHEAF_OK)
-        code = run_check_space(&r, err);
+        code = check_space(run, r.kept, err);
     if (code == SHEAF_OK)
         code = run_shards(&r, err);
     run_take_result(&r, result);

@@ -353,6 +353,10 @@ class Space(Case):
                 done = pack(source, self.path("disk", "out"), container, status=1)
                 self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
                 self.assertEqual(tree_of(self.path("disk")), {})
+                self.assertFalse(os.path.exists(self.path("disk", "out")))
+            os.mkdir(self.path("disk", "out"))      # a directory of the user stays
+            pack(source, self.path("disk", "out"), status=1)
+            self.assertTrue(os.path.isdir(self.path("disk", "out")))
 
     @staticmethod
     def fill(path):
