@@ -254,7 +254,7 @@ static struct heap_block *heap_extend(struct heap *h, size_t extra)
 }
 
 /* Grows the heap so that it has a free block of `size` bytes. If possible, the heap grows by a
- * quarter of its size, otherwise only by the bytes that the new block needs. */
+ * whole step, otherwise only by the bytes that the new block needs. */
 static struct heap_block *heap_grow(struct heap *h, size_t size)
 {
     const size_t least = whole_pages(size + 2 * HEAD);

@@ -237,8 +237,8 @@ static int write_keys(void *context, struct store_writer *writer, struct sheaf_e
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", e->keys->url);
 }
 
-/* Writes the tables of keys (by which samples are found) of the edited data set. Writes no table if
- * the data set had no table before the edit, because an old release had packed it. */
+/* Writes the tables of keys (by which samples are found) of the edited data set. A part that had no
+ * table before the edit, because an old release had packed it, gets none. */
 static int publish_edit_put_keys(struct editing *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

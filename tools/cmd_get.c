@@ -92,8 +92,8 @@ static int cmd_get_put_sample(struct get *g, const struct sheaf_sample *sample)
     return STATUS_FAILURE;
 }
 
-/* Writes the samples that were found for one key. If the user named a field, leaves out the samples
- * that do not have it. Returns -1 on success, or the exit status after a failure. */
+/* Writes the samples that were found for one key. If only some of them lack the field that the user
+ * named, leaves these out. Returns -1 on success, or the exit status after a failure. */
 static int put_samples(struct get *g, const struct sheaf_sample *samples, size_t count)
 {
     size_t lack = 0;

@@ -45,8 +45,9 @@ static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, s
     return source;
 }
 
-/* Returns the name of the data set's container, such as "tfrecord". Returns "unknown" for a stream,
- * such as a pipe, because its container is unknown until the stream is read. */
+/* Returns the name of the data set's container, such as "tfrecord". Returns "several" for several
+ * sources with different containers. Returns "unknown" for a stream, such as a pipe, because its
+ * container is unknown until the stream is read. */
 static const char *container_name(const struct sheaf_dataset_info *info)
 {
     const char *name = sheaf_container_name(info->container);

@@ -355,7 +355,7 @@ static int check_piece(const struct key_file *f, const struct bucket_piece *p, u
 }
 
 /* Checks some buckets of the table, beginning with bucket `first` and ending before bucket `end`.
- * Checks at most KEYS_ONCE buckets in one call, and fewer if they have many entries. */
+ * Checks at most KEYS_ONCE buckets in one call, and reads about CHECK_BYTES bytes at a time. */
 static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end, uint64_t *sum,
                          struct sheaf_error *err)
 {
