@@ -73,9 +73,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Counts `bytes` bytes that were taken with budget_take_reserved as taken with budget_take. The
- * memory stays in use, but the reserve has room again. Returns false and changes nothing if the
- * budget has too little room outside of the reserve. */
+/* Moves `bytes` bytes of memory that are in use from the reserve to the rest of the budget, so that
+ * the reserve has room again. They were taken with budget_take_reserved. Returns false and changes
+ * nothing if the budget has too little room outside of the reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -376,13 +376,14 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
     return code;
 }
 
-/* Makes the fields of the sample `number` from the values in `all`. The values are sorted by
- * extension, and values with the same extension are in the order of the source. A second value with
- * the same extension is an error, or is skipped if the option `on_repeated` is SHEAF_SKIP.
+/* Makes the fields of the sample `number` from the values in `all`.
  *
- * Some of the values may belong to other keys, because the table of keys stores only a part of each
- * hash. If the values have different keys, the key of the sample is read from the base. Values with
- * another key are then left out. */
+ * First, values with another key are left out. They exist because the table of keys stores only a
+ * part of each hash. If all values have the same key, the key of the sample need not be read.
+ *
+ * The other values are sorted by extension, and values with the same extension are in the order of
+ * the source. A second value with the same extension is an error, or is skipped if the option
+ * `on_repeated` is SHEAF_SKIP. */
 static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
                                   struct sheaf_error *err)
 {

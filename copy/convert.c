@@ -150,11 +150,10 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
     return code;
 }
 
-/* Converts or checks the images of samples on several threads. `samples` is an array of *count
- * samples. If their images need work, the packer chooses how many samples are handled. The function
- * handles this number of samples from the beginning of the array, and sets *count to the number.
- * The caller must append these samples to the new data set before the next call. If no image needs
- * work, *count does not change. */
+/* Converts or checks images on several threads. `samples` has *count samples. If their images need
+ * work, the packer's memory may have room only for the first of them. Then sets *count to the
+ * number of samples that were handled. The caller must append these samples to the new data set
+ * before the next call. */
 static int convert_prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                            struct sheaf_error *err)
 {

@@ -63,9 +63,8 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size)
     return at;
 }
 
-/* Skips frames at the beginning whose content decoders ignore, and then looks at the magic number.
- * LZ4 and zstd have the same format for such frames. So only the first frame with content shows
- * which of the two codecs the stream has. */
+/* LZ4 and zstd have the same format for skippable frames, whose content is ignored. So these frames
+ * are skipped, and the magic number of the first other frame decides. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
 {
     enum sheaf_codec codec = SHEAF_CODEC_NONE;

@@ -185,9 +185,8 @@ static bool example_encode_is_own(const struct kept_feature *f, const char *name
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* A kept feature is a feature of the Example that was read. Returns the kept feature from which
- * `field` was made. Returns NULL if there is no such feature, or if the data of the field was
- * replaced after decoding. */
+/* Returns the feature of the decoded Example from which `field` was made. Returns NULL if the field
+ * was not made from a feature, or if its data was replaced after decoding. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {

@@ -201,9 +201,10 @@ int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset
 
 /* ---- Files of a shard ----------------------------------------------------------------------- */
 
-/* Removes the marks around the paths in DALI's index, and the paths as well unless `keep` is set.
- * Version 1.2 of this index has paths, which must not contain blanks. Version 1.1 has no paths, and
- * is written for shards whose paths contain blanks. */
+/* Finishes DALI's index. While it is written, each path is put between two marks. Removes the
+ * marks. If `keep` is false, also removes the paths. Version 1.2 of this index has paths, which
+ * must not contain blanks. If a path of the shard contains a blank, version 1.1 without paths is
+ * written. */
 static void settle_paths(struct buf *index, bool keep)
 {
     size_t kept = 0;

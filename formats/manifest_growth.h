@@ -39,7 +39,8 @@ size_t manifest_part_first(const struct manifest *m, size_t part);
  * The file of part 1 is then "dataset-1.index". After the second edit, the files are
  * "dataset.e2.index" and "dataset-1.e2.index". */
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
-/* Returns whether manifest_part_name() makes `text` from `name` for at least one part and edit. */
+/* Returns whether `text` is the file name that a part has, with any number of the part and of the
+ * edit, if the first part has the file name `name` (see manifest_part_name). */
 bool manifest_part_is(const char *text, const char *name);
 
 /* Looks at the appends that were made after the last edit of the data set, or at all appends if the

@@ -38,8 +38,7 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
  * record) or in scratch->joined. */
 struct slice {
     /* The suffix of the field. A decoder sets this pointer to a text in the frame, which is not
-     * NUL-terminated. sample_finish() replaces the text by a copy in which each slash has become a
-     * dot. The suffix of the sample's field is the same copy. */
+     * NUL-terminated. sample_finish() sets it to a copy in which each slash has become a dot. */
     const char *suffix;
     size_t suffix_size;
     const uint8_t *data;

@@ -68,8 +68,8 @@ static uint32_t place(double at, uint32_t rest)
     return MIN((uint32_t)(at * ((double)rest + 1)), rest);
 }
 
-/* Returns a crop in the middle of the picture, for use when no random crop fits. Its ratio of width
- * to height is in range->ratio, and the crop is as large as this ratio allows. */
+/* Returns a crop in the middle of the picture, for use when no random crop fits. It is the largest
+ * crop whose ratio of width to height lies in the range range->ratio. */
 static struct crop fall_back(const struct crop_range *range, uint32_t width, uint32_t height)
 {
     const double ratio = (double)width / height;

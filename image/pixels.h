@@ -24,8 +24,8 @@ struct decoding {
     size_t size;
     const struct image_room *room;
     /* Requested size of the picture before it is turned upright, in pixels. 0 means the size in the
-     * file. A JPEG decoder may make a larger picture than requested. `divisor` then says by which
-     * factor the picture in the file was reduced. */
+     * file. A JPEG decoder can only divide the size in the file by `divisor`, a whole number. So
+     * the picture may be larger than requested. */
     uint32_t width, height;
     /* divisor of the scale 1 / `divisor` at which the image was decoded; set by the JPEG decoder */
     unsigned divisor;

@@ -20,7 +20,8 @@
 
 #define PREFIX "sheaf_"
 
-/* Parses a number in one of the forms "7", "\"7\"" and 7. The largest allowed number is `most`. */
+/* Parses a number up to `most`. In JSON, it may be a number, a string with digits, or a string with
+ * digits between quotation marks. */
 static bool channel_order_parse_number(const json_t *value, uint64_t most, uint64_t *number)
 {
     const char *text = json_string_value(value);

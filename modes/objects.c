@@ -75,8 +75,8 @@ int objects_end_unit(struct objects *o, struct sheaf_error *err)
 {
     const size_t n = o->unit_count;
 
-    /* Double the array if it is full, or allocate it if n is 0. Its capacity is a power of two. So
-     * the array, which has n + 1 numbers, is full if n + 1 is a power of two. */
+    /* The array has n + 1 numbers, and its capacity is a power of two. So if n + 1 is a power of
+     * two, the array is full and must be doubled. For n = 0, it is allocated. */
     if ((n & (n + 1)) == 0) {
         void *grown = reallocarray(o->units, 2 * (n + 1), sizeof(o->units[0]));
 

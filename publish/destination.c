@@ -206,10 +206,10 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* `directory` is the directory of a split, and `split` the name of this split. If the run has
-     * no splits, `directory` is the destination, and `split` is "". If the run has splits, the
-     * destination is listed as well, and `split` is then NULL. */
-    const char *directory, *split;
+    const char *directory;      /* the directory that is listed */
+    /* The name of the split that `directory` has. "" if the run has no splits, and NULL if
+     * `directory` has the directories of all splits. */
+    const char *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a stray file: a file that belongs to no data set, but has the name of a report, an
      * index or a table of keys of this run; NULL if no stray file was found */

@@ -66,11 +66,11 @@
 /* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
 /* A shard that is no longer in use stays open, because it may be needed again. When all open shards
- * together take more memory than a limit, shards that are not in use are closed.
+ * together take more memory than a limit, shards that are not in use are closed. The limit is
+ * 1 / IDLE_PART of the memory, but at least the memory that is planned for the indexes of shards.
  *
- * The limit is the larger of two amounts: the memory that is planned for the indexes of shards, and
- * 1 / IDLE_PART of the memory. But if memory has room for all samples of the shuffle buffer, shards
- * are seldom needed again. The second amount is then at most IDLE_BYTES. */
+ * If memory has room for all samples of the shuffle buffer, shards are seldom needed again. Then
+ * IDLE_BYTES is used if it is less than 1 / IDLE_PART of the memory. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
 /* Used if the samples of the shuffle buffer may need more memory than the heap has. In this case, a
@@ -103,7 +103,7 @@ struct needs {
     /* The mean size in bytes of the samples in a shard, for the shard in which this mean is
      * largest. */
     uint64_t mean;
-    /* largest number of bytes that a codec block adds to a read */
+    /* Largest number of bytes by which a read grows. It must end where a codec block ends. */
     uint64_t block;
     /* memory in bytes for the index sections of all shards that are open at one time */
     uint64_t sections;

@@ -176,10 +176,9 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
 
 /* Moves to the sample with the number `sample`. (In a stream, this is not possible.)
  *
- * The lanes (sequences of samples) return samples in turn: in each round, every lane returns one.
- * In the last round, some lanes may have ended, but these come after all other lanes. So the number
- * of turns before sample number `sample` is `sample`. A sample that is left out, for example
- * because it is damaged, also has a turn. */
+ * The lanes (sequences of samples) take turns, and each turn returns one sample. A lane that ends
+ * early comes after all longer lanes, so no turn is empty. So sample number n is returned by turn
+ * number n. A sample that is left out, for example because it is damaged, also has a turn. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)

@@ -40,8 +40,9 @@ int stage_drop(const char *partial, const char *only, const char *except,
                struct sheaf_error *err);
 
 /* Removes an object if it is still the object `seen`, like store_remove_over. If `stage` is not
- * NULL, the object is first renamed into the directory `stage`. Returns SHEAF_ERR_CHANGED if the
- * name has another object, or if another run has taken over the stage. */
+ * NULL, the object is compared with `seen`, and then moved out of its place into the directory
+ * `stage`. Returns SHEAF_ERR_CHANGED if the name has another object, or if another run has taken
+ * over the stage. */
 int stage_remove(const char *url, const struct store_seen *seen, const char *stage,
                  struct sheaf_error *err);
 

@@ -328,9 +328,9 @@ void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
 void store_distrust(struct store_object *object, uint64_t offset, uint64_t size);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);
-/* Waits up to about wait_ms milliseconds until a stream has more bytes or ends. Returns SHEAF_END
- * if neither has happened. For a pipe without a writer, it waits until a program opens the pipe for
- * writing. */
+/* Waits until a stream has more bytes or ends, but at most about wait_ms milliseconds. Returns
+ * SHEAF_END if this time was not enough. For a pipe without a writer, it waits until a program
+ * opens the pipe for writing. */
 int store_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
 void store_close(struct store_object *object);              /* NULL is fine */
 int store_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);

@@ -415,8 +415,8 @@ void scan_end(struct scan *scan)
     buf_free(&scan->clean);
 }
 
-/* Returns whether a path is clean, so that name_clean() need not be called. The path of a directory
- * may end with a slash. */
+/* Returns whether name_clean() would not change a path. The path of a directory may end with a
+ * slash. */
 static bool is_clean(const char *path)
 {
     for (;;) {

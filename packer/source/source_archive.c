@@ -110,7 +110,7 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
 
 /* Opens libarchive with only those decompressors that are part of libarchive. For other
  * compressions, libarchive would start other programs. gzip, zstd and LZ4 frames are decompressed
- * by Sheaf's own codecs. For example, libarchive does not verify the checksum of gzip. */
+ * by Sheaf's own codecs, because libarchive does not verify all checksums, such as gzip's. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();

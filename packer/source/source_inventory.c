@@ -5,9 +5,9 @@
  * an object is known without a request.
  *
  * Two kinds of rows are skipped and counted: rows that are not current objects (delete markers,
- * older versions, markers of directories), and rows of objects that are not under the source's
- * root. The user may set the root. The class of an object is the directory in its path, as for a
- * prefix. */
+ * older versions, markers of directories), and rows of objects outside of the source's root. The
+ * root is the whole bucket, unless the user sets it. The class of an object is the directory in its
+ * path. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -557,8 +557,8 @@ static void repeat_last(struct held *h)
 }
 
 /* Returns whether the `count` ordinals (sample numbers) from `first` on belong to the rank's part
- * of the epoch. The first ordinal after the end is accepted as well, because it stands for a
- * repetition of the last sample. */
+ * of the epoch. The first ordinal after the end is accepted as well: if ranks have different
+ * numbers of samples, a rank may repeat its last sample. */
 static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
 {
     if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))

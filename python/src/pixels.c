@@ -519,8 +519,8 @@ static int crops_replace(struct crops_object *self, PyObject *value, void *which
     return 0;
 }
 
-/* Returns the labels. Usually each sample has one label that is a whole number. Otherwise a method
- * of the derived type makes the labels when the program first asks for them. */
+/* Returns the labels. If each sample has one label that is a whole number, they are already there.
+ * Otherwise the method _other_labels makes them when the program first asks for them. */
 static PyObject *crops_labels(struct crops_object *self, void *which)
 {
     if (!self->has_labels && self->replaced[CROPS_LABELS] == NULL) {

@@ -40,9 +40,7 @@ struct slot_parts {
 };
 
 /* Arrays for the crops of one batch, in memory that belongs to the Python program. When the program
- * no longer needs the batch, the same arrays are used for another batch. The other Python objects
- * of a batch, such as the labels, are made for several batches at once, because this takes less
- * time per batch. */
+ * no longer needs the batch, the same arrays are used for another batch. */
 struct slot_object {
     PyObject_HEAD
     /* A tuple of arrays. There is one array of image crops for each view (kind of crop). For each

@@ -8,9 +8,9 @@
  * also reads the samples before the requested samples, and keeps them for the workers that will
  * request them.
  *
- * Some samples will not be requested by any worker. If they are the first samples of a pass
- * (iteration over the loader), the reader skips them, unless the pass continues from a saved state.
- * At any other place they are an error, because the program would lose them.
+ * Some samples will not be requested by any worker. At the beginning of a new pass (iteration over
+ * the loader), the reader skips such samples. Everywhere else they are an error, because the
+ * program would lose them. This includes the beginning of a pass that continues from a saved state.
  *
  * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once. So all ranks of a host
  * SHARE one reader and its thread (serving_ranks.c).

@@ -15,8 +15,8 @@
 /* The known ranges in the index sections of columns. */
 struct column_ranges {
     pthread_mutex_t lock;
-    /* One range for each struct column_place (the records of a column for one shard of the base),
-     * guarded by the lock. The `count` of a range is 0 if the range is not known yet. */
+    /* The place in the column's index of the entries for one shard of the base, one for each
+     * struct column_place. `count` is 0 if the place is not known yet. Guarded by the lock. */
     struct index_range each[];
 };
 
@@ -126,7 +126,8 @@ static int column_index_read_range(const struct column_place *place, const struc
     return code;
 }
 
-/* Reads the whole section, stores the ranges in it, and reads the entries of one range. */
+/* Reads the whole section. Remembers where the entries for each shard of the base are, and reads
+ * the entries for the shard `shard`. */
 static int read_section(const struct columns *c, uint32_t shard, size_t column,
                         const struct index_bytes *bytes, uint64_t *offsets, uint32_t *sums,
                         struct sheaf_error *err)

@@ -51,13 +51,12 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
-/* Finds out whether and when a column was dropped. A drop may leave a short file, the stand-in, in
- * place of the manifest of a layer (see columns/column_drop.c). `manifest_url` is the URL of this
- * manifest. If the file is a stand-in, sets `date` to the time of the drop. If the file is as short
- * as a stand-in but is none, sets `date` to "".
- *
- * Reads only as many bytes as a stand-in can have. If the file is longer, it is a manifest, and the
- * result is SHEAF_ERR_LIMIT. If the file does not exist, the result is SHEAF_ERR_NOT_FOUND. */
+/* Finds out when a column was dropped. A drop may leave a short file, the stand-in, at the URL of a
+ * manifest (see columns/column_drop.c). Reads only the beginning of the file `manifest_url`:
+ * - If it is a stand-in, sets `date` to the time of the drop.
+ * - If it is longer than a stand-in, as a manifest is, returns SHEAF_ERR_LIMIT.
+ * - If it is another short file, sets `date` to "".
+ * - If it does not exist, returns SHEAF_ERR_NOT_FOUND. */
 int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
                      struct sheaf_error *err);
 /* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the
@@ -121,8 +120,8 @@ void columns_drop_indexes(struct columns *columns);
 int columns_read_index(const struct columns *columns, uint32_t shard, size_t column,
                        struct cache *cache, uint64_t *offsets, uint32_t *sums,
                        struct sheaf_error *err);
-/* Allocates the list of known index ranges for a struct columns. `count` is the number of its
- * places (struct column_place). Returns NULL if memory is exhausted. */
+/* Allocates a list that remembers where the index entries of columns are. `count` is the number of
+ * places (struct column_place) of a struct columns. Returns NULL if memory is exhausted. */
 struct column_ranges *column_ranges_new(size_t count);
 void column_ranges_free(struct column_ranges *ranges);      /* `ranges` may be NULL. */
 

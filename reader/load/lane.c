@@ -43,8 +43,8 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
-/* Begins the sequence in which the lane reads its samples. If an epoch is resumed, the samples of
- * the first `steps` draws of the lane have already been returned, and are left out. */
+/* Begins the sequence in which the lane reads its samples. If an epoch is resumed, the first
+ * `steps` samples of the lane have already been returned, and are left out. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
                           struct sheaf_error *err)
 {

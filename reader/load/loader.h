@@ -46,12 +46,11 @@ struct loader {
     /* Number of elements of type `struct lane`. Usually each lane (a sequence of samples) of this
      * reader has one element. In a view (a mix of data sets), each lane has one for each source. */
     uint32_t lane_count;
-    /* `queue_count` is the number of queues. The lanes (sequences of samples) take samples from the
-     * first `lane_count` queues. In a view (a mix of data sets), the samples of a lane come in
-     * ranges. There are then `lane_count` further queues, which read the next ranges in advance.
-     * `coming_count` is the number of further queues that may be used. It is 0 if there is not
-     * enough memory. */
-    uint32_t queue_count, coming_count;
+    /* Number of queues. The lanes (sequences of samples) take samples from the first `lane_count`
+     * queues. In a view (a mix of data sets), there are `lane_count` further queues, which read the
+     * next samples of each lane in advance. */
+    uint32_t queue_count;
+    uint32_t coming_count;          /* number of further queues that memory has room for */
     /* Number of draws by which each lane (a sequence of samples) is ahead of the caller: this
      * number of samples is drawn but not returned yet. Meanwhile, drawn samples that are not in
      * memory can be read. */

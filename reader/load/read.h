@@ -177,7 +177,8 @@ struct read {
      * one for each position. A pointer is NULL if the position was skipped, because its sample is
      * not read now. */
     struct item **each;
-    /* if items lie together: the table and all frames (stored records) */
+    /* If the records of the read lie together: the memory for the table of items and for all
+     * records. */
     uint8_t *block;
     /* If `block` was allocated by malloc: its size in bytes, which was taken from the memory
      * budget. 0 if `block` is in the heap for samples. */

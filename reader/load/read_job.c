@@ -583,10 +583,9 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Prepares a pass, which reads one range of the shard. The range begins with run number `i` (a run
- * is a range of records). It includes the following runs that are read together with this run.
- * `first` is the number of the first item in the pass. `data` and `names` are the memory for the
- * bytes. */
+/* Prepares a pass, which reads one range of the shard. The range has the runs (ranges of records)
+ * from number `i` on that are read together. `first` is the number of the first record of the pass
+ * in the read. The records are stored at `data`, and their lines of the .lst file at `names`. */
 static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
                       char *names)
 {

@@ -324,9 +324,9 @@ bool shards_trim(struct shards *s)
 /* Adds a user to an open shard. `reserved` is true if this user needs a sample now, and false if it
  * reads in advance.
  *
- * The memory of the shard may have been taken from the reserve, which is only for samples that are
- * needed now. If the new user reads in advance, the memory is taken from the rest of the budget
- * instead. Returns false if the rest of the budget has not enough room. */
+ * A user that reads in advance must not hold memory of the reserve. So if the shard's memory is
+ * from the reserve, it is now counted in the rest of the budget. Returns false if there is not
+ * enough room for it. */
 static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

@@ -30,8 +30,8 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
  * must be equal to the sum over all entries of the table. If `sum` is NULL, the sums are not
  * compared.
  *
- * If the table does not exist, returns SHEAF_ERR_NOT_FOUND if the part was packed with a table
- * (dataset_part.is_keyed), and otherwise SHEAF_END. */
+ * Returns SHEAF_ERR_NOT_FOUND if the part was packed with a table (dataset_part.is_keyed) that does
+ * not exist any more. Returns SHEAF_END if the part was packed without a table. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

@@ -127,8 +127,8 @@ struct order_lane {
     uint64_t count;                 /* number of inputs, not counting the pad */
     bool padded;
     uint64_t pad;
-    /* If this host has fewer samples than it must return: number of inputs at the end of the range
-     * that repeat samples from the beginning of the line. Otherwise 0. */
+    /* Number of repeated samples at the end of the range. They are the first samples of the line
+     * (all samples before shuffling). 0 if this host has as many samples as it must return. */
     uint64_t again;
 };
 

@@ -138,8 +138,8 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     struct manifest_shard *shard = &x->manifest.shards[i];
     struct publish_to to = { &x->output, x->directory };
     const char *slash = strrchr(x->dataset->urls[i], '/');
-    /* index section of a local shard; NULL if the shard is remote, because its headers were not
-     * scanned */
+    /* The index section that was made when the headers of a local shard were scanned. NULL for a
+     * remote shard, whose headers were not scanned. */
     const struct index_section *section = x->dataset->sections[i];
     struct index_writer writer = { 0 };
     const volatile int *before;

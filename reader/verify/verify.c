@@ -57,9 +57,9 @@ struct check {
     struct sheaf_error open_error;
     /* a part of the .lst file of a RecordIO shard */
     struct name_lines lines;
-    /* At most TOLD_MOST records with a wrong checksum. A checksum covers the record and its line.
-     * The hash of the whole shard shows which of the two is damaged, so the records are reported
-     * after the whole shard was read. */
+    /* At most TOLD_MOST records with a wrong checksum. A checksum covers the record and its line in
+     * the .lst file. The hash of the whole shard shows which of the two is damaged, so they are
+     * reported after the whole shard was read. */
     struct wrong_line *wrong;
     size_t wrong_count;
     struct decode_scratch scratch;
