@@ -197,7 +197,7 @@ def read_columns_s3(bench, results):
                                   bytes=3 * size, items=3 * bench.data.images,
                                   env=rgw.environment(endpoint))
                         for name, more in zip(names, ([], ["--column", "cap"]))],
-                       results, most=15, seconds=20)
+                       results, most=15, seconds=80)
 
 
 @contextlib.contextmanager
