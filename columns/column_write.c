@@ -295,15 +295,10 @@ static int column_write_cut(struct sheaf_column_writer *w, uint32_t shard, struc
  * checksums of the samples. */
 static int column_write_load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
-    const struct manifest_shard *m = &w->base->manifest.shards[w->shard];
-    uint8_t *data = NULL;
-    int code = sections_read(&w->sections, w->shard, &data, err);
+    int code;
 
     index_section_free(w->section);
-    w->section = NULL;
-    if (code == SHEAF_OK)
-        code = index_parse(data, m->index_bytes, m->samples, &w->section, err);
-    free(data);
+    code = sections_parse(&w->sections, w->shard, &w->section, err);
     if (code == SHEAF_OK && w->section->crcs == NULL)
         code = err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no "
                                         "checksums, which a column needs", w->base->url),

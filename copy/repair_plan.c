@@ -244,22 +244,18 @@ static void find_difference(void *context, const struct journal_entry *entry)
     const struct manifest *manifest = m->repair->manifest;
     struct sections sections = { .dataset = m->repair->dataset };
     struct index_section *had = NULL, *made = NULL;
-    uint8_t *data = NULL;
     size_t i = m->first;
 
     m->wrong_record = RECORDS_UNKNOWN;
     while (i < m->end && strcmp(manifest->shards[i].name, entry->facts.name) != 0)
         i++;
-    if (i < m->end && sections_read(&sections, (uint32_t)i, &data, NULL) == SHEAF_OK &&
-        index_parse(data, (size_t)manifest->shards[i].index_bytes, manifest->shards[i].samples,
-                    &had, NULL) == SHEAF_OK &&
+    if (i < m->end && sections_parse(&sections, (uint32_t)i, &had, NULL) == SHEAF_OK &&
         index_parse(entry->section.data, entry->section.size, entry->facts.samples, &made, NULL) ==
             SHEAF_OK)
         m->wrong_record = first_difference(had, made);
     index_section_free(had);
     index_section_free(made);
     sections_close(&sections);
-    free(data);
 }
 
 /* Writes to `text` the first record that differs, and the key of its sample, if they are known. */

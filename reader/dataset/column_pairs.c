@@ -21,7 +21,6 @@ static int column_pairs_find_section(struct column_pairs *p, uint64_t number,
                                      struct sheaf_error *err)
 {
     const uint64_t *first = p->base->first_numbers;
-    uint8_t *data = NULL;
     int code;
 
     if (p->section != NULL && number < first[p->shard + 1])
@@ -29,12 +28,7 @@ static int column_pairs_find_section(struct column_pairs *p, uint64_t number,
     while (first[p->shard + 1] <= number)
         p->shard++;
     index_section_free(p->section);
-    p->section = NULL;
-    code = sections_read(&p->sections, p->shard, &data, err);
-    if (code == SHEAF_OK)
-        code = index_parse(data, p->base->manifest.shards[p->shard].index_bytes,
-                           p->base->samples[p->shard], &p->section, err);
-    free(data);
+    code = sections_parse(&p->sections, p->shard, &p->section, err);
     if (code == SHEAF_OK && p->section->crcs == NULL)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no checksums",
                        p->base->url);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "formats/index.h"
 #include "reader/dataset/index_files.h"
 
 void sections_close(struct sections *s)
@@ -60,5 +61,19 @@ int sections_read(struct sections *s, uint32_t shard, uint8_t **data, struct she
         free(*data);
         *data = NULL;
     }
+    return code;
+}
+
+int sections_parse(struct sections *s, uint32_t shard, struct index_section **section,
+                   struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &s->dataset->manifest.shards[shard];
+    uint8_t *data;
+    int code = sections_read(s, shard, &data, err);
+
+    *section = NULL;
+    if (code == SHEAF_OK)
+        code = index_parse(data, (size_t)m->index_bytes, m->samples, section, err);
+    free(data);
     return code;
 }

@@ -22,6 +22,10 @@ struct sections {
 /* Reads the index section of a shard and checks it. The caller must free *data. Returns SHEAF_END
  * if the source to which the shard belongs has no index. */
 int sections_read(struct sections *s, uint32_t shard, uint8_t **data, struct sheaf_error *err);
+/* Does the same, and parses the section. The caller must free *section with index_section_free().
+ * After a failure, *section is NULL. */
+int sections_parse(struct sections *s, uint32_t shard, struct index_section **section,
+                   struct sheaf_error *err);
 void sections_close(struct sections *s);
 
 #endif

@@ -33,14 +33,9 @@ struct sides {
  * missing. */
 static int sides_take_section(struct sides *s, struct sheaf_error *err)
 {
-    const struct manifest_shard *m = &s->dataset->manifest.shards[s->shard];
     struct sections sections = { .dataset = s->dataset };
-    uint8_t *data = NULL;
-    int code = sections_read(&sections, s->shard, &data, err);
+    const int code = sections_parse(&sections, s->shard, &s->section, err);
 
-    if (code == SHEAF_OK)
-        code = index_parse(data, (size_t)m->index_bytes, m->samples, &s->section, err);
-    free(data);
     sections_close(&sections);
     return code == SHEAF_ERR_MEMORY || code == SHEAF_ERR_INTERRUPTED || code == SHEAF_ERR_IO ||
            code == SHEAF_ERR_NETWORK || code == SHEAF_ERR_ACCESS ? code : SHEAF_OK;

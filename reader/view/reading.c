@@ -91,21 +91,10 @@ static int get_section(struct sections *sections, uint32_t shard,
                        const struct index_section **section, struct index_section **own,
                        struct sheaf_error *err)
 {
-    const struct sheaf_dataset *d = sections->dataset;
-    const struct manifest_shard *m = &d->manifest.shards[shard];
-    uint8_t *data;
-    int code = sections_read(sections, shard, &data, err);
+    const int code = sections_parse(sections, shard, own, err);
 
-    *own = NULL;
-    if (code == SHEAF_END) {
-        *section = d->sections[shard];
-        return SHEAF_OK;
-    }
-    if (code == SHEAF_OK)
-        code = index_parse(data, m->index_bytes, m->samples, own, err);
-    *section = *own;
-    free(data);
-    return code;
+    *section = code == SHEAF_END ? sections->dataset->sections[shard] : *own;
+    return code == SHEAF_END ? SHEAF_OK : code;
 }
 
 static int reading_read_some(const struct sheaf_dataset *d, size_t source, uint64_t *chosen_bytes,
