@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 #define LFS_POINTER "a pointer file of Git LFS, not the file itself: fetch that with git lfs pull"
@@ -109,13 +110,12 @@ static bool content_has(const char *text, size_t size, const char *part)
 /* Returns whether the text consists of several lines that are not the markup of a page. */
 static bool content_is_list(const char *text, size_t size)
 {
-    const char *end;
+    const char *begin, *end;
 
     utf8_pass_mark(&text, &size);
-    while (size != 0 && memchr(" \t\r\n", *text, 4) != NULL) {
-        text++;
-        size--;
-    }
+    begin = json_text_blanks(text, text + size);
+    size -= (size_t)(begin - text);
+    text = begin;
     while (size != 0 && memchr(" \t\r\n", text[size - 1], 4) != NULL)
         size--;
     end = memchr(text, '\n', size);

@@ -167,13 +167,12 @@ static int take_lines(struct class_list *list, const char *text, size_t size,
  * because a file with one class per line may begin with a class such as "[UNK]". */
 static bool is_json(const char *text, size_t size)
 {
-    size_t i = 1;
+    const char *end = text + size, *value;
 
     if (size == 0 || (text[0] != '[' && text[0] != '{'))
         return false;
-    while (i < size && memchr(" \t\r\n", text[i], 4) != NULL)
-        i++;
-    return i == size || memchr("\"'[]{}-0123456789", text[i], 18) != NULL;
+    value = json_text_blanks(text + 1, end);
+    return value == end || memchr("\"'[]{}-0123456789", *value, 18) != NULL;
 }
 
 static int class_list_read_file(struct class_list *list, const char *url, int label_base,

@@ -16,6 +16,9 @@
 #include "formats/column_names.h"
 #include "formats/label.h"
 
+/* the possible separators of cells, in the order in which they are tried */
+static const char separators[] = { '\t', ';', ',' };
+
 static size_t list_csv_cell_count(const struct list_parser *p)
 {
     return p->cells.size / sizeof(struct list_cell);
@@ -203,7 +206,6 @@ static size_t label_name(const struct list_parser *p)
 static int refuse_header(struct list_parser *p, const char *line, size_t size,
                          struct sheaf_error *err)
 {
-    static const char separators[] = { '\t', ';', ',' };
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < COUNT_OF(separators) && code == SHEAF_OK; i++) {
@@ -221,7 +223,6 @@ static int refuse_header(struct list_parser *p, const char *line, size_t size,
 int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *is_table,
                    struct sheaf_error *err)
 {
-    static const char separators[] = { '\t', ';', ',' };
     const bool is_plain = p->kind == LIST_PLAIN;
     char of_header = '\0', of_entry = '\0';
     size_t most = is_plain;
