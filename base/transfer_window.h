@@ -6,9 +6,9 @@
  * producer as a waiting consumer.
  *
  * Each simultaneous read needs memory, and many reads help only if the server is distant. So only a
- * few reads run at first. If the consumer has to wait, a trial begins: twice as many reads run for
- * a while. If the throughput hardly rises, the old number is restored, and the next trial comes
- * much later. Otherwise the next trial follows at once.
+ * few reads run at first. If the consumer has to wait, a trial begins, in which the number of reads
+ * is doubled for a while. If the throughput hardly rises, the old number is restored, and the next
+ * trial comes much later. Otherwise the next trial follows at once.
  *
  * On a slow link, the number rises without trials (SLOW and QUICK in transfer_window.c). */
 #ifndef BASE_TRANSFER_WINDOW_H

@@ -523,8 +523,8 @@ static int remake_one(struct remaking *m, size_t shard, struct sheaf_error *err)
 /* Makes the damaged shards of the part again. Sets damaged[i] to false for each shard that was
  * made, and records an error for each other shard.
  *
- * `is_first` is false if earlier sources were tried before the present sources. If the present
- * sources have no sample of the part, the error from the earlier sources is kept. */
+ * `is_first` is false if other sources were tried before these sources. The error from the other
+ * sources is then kept if these sources do not contain any sample of the part. */
 static int remake_shards(struct remaking *m, bool *damaged, bool is_first, struct sheaf_error *err)
 {
     struct repair *r = m->repair;

@@ -175,7 +175,8 @@ static int attributes_add_value(struct decode_scratch *scratch, const char *name
 /* The attributes that can state the label and the name of its class, and the values that these
  * attributes have in the current line. */
 struct said {
-    size_t label, class_name;   /* indexes; `count` if there is none */
+    /* indexes of the two attributes; equal to `count` if the line does not have the attribute */
+    size_t label, class_name;
     struct attribute_content word;        /* of the attribute class_name */
     struct text name;           /* name of the class */
     bool has_number;            /* the label is a number, or several */

@@ -84,7 +84,7 @@ struct record {
 
 /* Text that need not be NUL-terminated. */
 struct text {
-    const char *data;           /* NULL if there is no text */
+    const char *data;           /* NULL means that the text is missing */
     size_t size;
 };
 

@@ -29,8 +29,8 @@ static struct resample_side down_of(const struct crop_plan *plan, const struct c
 }
 
 /* Returns true if columns are resized before rows. Pillow 13 resizes columns first if the height
- * shrinks by more than twice as many pixels as the width. Earlier releases resize columns first
- * only if the picture is more than 100 times as tall as wide. */
+ * loses more than twice the number of pixels that the width loses. Earlier releases resize columns
+ * first only if the picture is more than 100 times as tall as wide. */
 static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
 {
     const int64_t less_high = (int64_t)cut->box.height - cut->full_height;

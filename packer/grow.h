@@ -37,8 +37,8 @@ struct grow {
 int grow_open(struct grow *grow, const char *directory, const char *text, size_t size,
               size_t part, struct sheaf_error *err);
 /* Finds the last sample in the shards 0 to `shard` - 1, and sets *number to the sample's number.
- * Sets *found to false if these shards have no samples, and to true otherwise. `dest` is the
- * directory of the data set. The container must be one that stores the numbers of samples
+ * Sets *found to whether these shards contain samples. `dest` is the directory of the data set. The
+ * container must be one that stores the numbers of samples
  * (format_ops.has_names). */
 int grow_last_number(const struct manifest *manifest, size_t shard, const char *dest,
                      uint64_t *number, bool *found, struct sheaf_error *err);

@@ -30,7 +30,7 @@ static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
 
 /* Returns whether this finished shard can be kept. When a program is resumed, it passes all samples
  * to the packer again. The packer counts them to find the end of a shard that is kept. So a shard
- * cannot be kept if it has no samples, or if samples were left out of it. */
+ * can be kept only if it contains samples, and if no sample was left out of it. */
 static bool resumed_is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

@@ -36,7 +36,7 @@ struct dealing {
      * number of samples of each class that split s already has. before[s] is NULL if these numbers
      * are unknown. */
     uint64_t *before[SPLIT_LIMIT];
-    struct split_small small;   /* classes of which the split that gets the rest has no sample */
+    struct split_small small;   /* classes that are missing from the split `rest` */
 };
 
 /* Big-endian, so that byte order is numerical order. */
@@ -226,7 +226,7 @@ static int deal_counted(struct dealing *d, const uint64_t counts[SPLIT_LIMIT],
     return code;
 }
 
-/* Adds a class to d->small if the split that gets the rest has no sample of this class. */
+/* Adds a class to d->small if the split `rest` does not get any sample of this class. */
 static void note_small_label(struct dealing *d, uint32_t label, const uint64_t counts[SPLIT_LIMIT])
 {
     const struct plan_label *l = &d->plan->labels[label];

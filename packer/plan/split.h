@@ -48,8 +48,8 @@ struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 
-/* Classes of which the split that gets the rest has no sample, because the other splits take all
- * samples of the class. The struct must be zero-initialised. */
+/* Classes that are missing from the split `rest`, because the other splits take all samples of the
+ * class. The struct must be zero-initialised. */
 struct split_small {
     char names[700];            /* text with the first classes and their numbers of samples */
     size_t used;

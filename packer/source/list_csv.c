@@ -191,8 +191,8 @@ static void take_header(struct list_parser *p)
     }
 }
 
-/* Returns the index of a cell in the first record with the name of a column of labels or classes.
- * Returns SIZE_MAX if there is none. */
+/* Returns the index of the first cell that is the name of a column of labels or classes. Returns
+ * SIZE_MAX if the record does not contain such a cell. */
 static size_t label_name(const struct list_parser *p)
 {
     const size_t label = column_of(p, COLUMN_LABEL);
