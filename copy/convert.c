@@ -405,8 +405,8 @@ static int open_map(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_OK && info->field_count != 0 ? field_map_check(c->map, err) : code;
 }
 
-/* The manifests of the sources state how the sources were packed. Copies to the new data set the
- * options that describe samples, such as the size to which images were resized. */
+/* Reads from the manifests of the sources how their samples were made, for example the size to
+ * which images were resized. The new data set states the same options. */
 static int inherit(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->in.dataset;

@@ -439,9 +439,9 @@ static bool example_encode_has_name(const struct features *all, struct text name
     return false;
 }
 
-/* A kept feature is a feature of the Example that was read. Returns true if the name of `f` cannot
- * be used again. Either another feature already has this name, or the decoder would make no field
- * of a feature with this name. */
+/* A kept feature is a feature of the Example that was read. Returns true if `f` cannot be written
+ * under its old name. This is so if another feature already has the name, or if a decoder would not
+ * return a feature with this name as a field. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)

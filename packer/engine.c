@@ -118,9 +118,9 @@ struct commit {
     uint32_t split;
     struct journal_entry entry;
     /* The lines about this shard in each of the engine's two lists (skipped files, converted
-     * files). In list i, the first of these lines has the index own[i].first + engine.adopted[i].
-     * engine.adopted[i] is added because the lines move when lines about an earlier shard are
-     * replaced by more or fewer lines. */
+     * files). When another process has finished an earlier shard, the lines about that shard are
+     * replaced, perhaps by more or fewer lines. This moves our lines by engine.adopted[i]. So in
+     * list i, our first line has the index own[i].first + engine.adopted[i]. */
     struct engine_lines own[ENGINE_LISTS];
     /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;

@@ -24,9 +24,9 @@ struct pack_run {
 /* Returns SHEAF_ERR_LIMIT if a sample, or a shard that is sent to a remote store, needs more memory
  * than the run may use. The caller must call this before anything is written or removed. */
 int run_check_memory(const struct pack_run *run, struct sheaf_error *err);
-/* Returns SHEAF_ERR_IO if the destination has too little free space for all shards of the run. A
- * caller that makes the destination calls this first, so that a refusal leaves no directory
- * behind. run_plan() checks again, without the shards that it keeps. */
+/* Returns SHEAF_ERR_IO if the destination has too little free space for all shards of the run. If
+ * the caller creates the destination's directory, it calls this before, so that a refusal leaves no
+ * directory. run_plan() checks the space again, but does not count the shards that it keeps. */
 int run_check_space(const struct pack_run *run, struct sheaf_error *err);
 
 /* Packs the shards of the run, and waits until all of them have their final names. Shards that an

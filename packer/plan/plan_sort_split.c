@@ -133,8 +133,9 @@ static void owe_before(const struct dealing *d, struct split_carry *carry)
     }
 }
 
-/* For each split, counts the samples of each class that the split already has. A sample counts even
- * if it was packed before its label became the number of a class. */
+/* For each split, counts the samples of each class that the split already has. Some samples may
+ * have been packed before the data set had a list of classes. They count for the class whose number
+ * is their label. */
 static int count_existing_classes(struct dealing *d, struct sheaf_error *err)
 {
     const struct plan_grow *grow = d->sort->grow;

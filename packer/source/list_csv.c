@@ -200,9 +200,8 @@ static size_t label_name(const struct list_parser *p)
     return label != SIZE_MAX ? label : column_of(p, COLUMN_CLASS);
 }
 
-/* Refuses a first record that is a header without a column of paths, because it would be taken for
- * the path of a file and its label. A record is such a header if it is neither a header with a
- * column of paths nor an entry, and one of its cells is the name of a column of labels. */
+/* Refuses a list whose first record names a column of labels but no column of paths. Without this
+ * check, the names of the columns would be read as the path of a file and its label. */
 static int refuse_header(struct list_parser *p, const char *line, size_t size,
                          struct sheaf_error *err)
 {

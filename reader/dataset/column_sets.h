@@ -59,9 +59,9 @@ void column_set_close(struct column_set *set);
  * - If it does not exist, returns SHEAF_ERR_NOT_FOUND. */
 int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
                      struct sheaf_error *err);
-/* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the
- * manifest of layer 1, the first data set of the column (see columns/column_drop.c). Sets `date` to
- * the time in this file, or to "" if there is no stand-in. */
+/* Finds out when a column was dropped. A drop may replace the manifest of the column's first data
+ * set (layer 1) by a short file, the stand-in (see columns/column_drop.c). Sets `date` to the time
+ * in the stand-in, or to "" if there is no stand-in. */
 int column_find_drop(const struct sheaf_dataset *source, const char *name,
                      char date[MANIFEST_DATE_BYTES], struct sheaf_error *err);
 /* Returns SHEAF_ERR_NOT_FOUND with a message which says that the data set has no column `name`. */

@@ -23,8 +23,9 @@ struct index_file {
     uint8_t *data;
 };
 
-/* If `d` is a union (a data set made of several sources), the manifest of `source` no longer lists
- * its shards. So this function reads their hashes and sizes from the manifest of `d`. */
+/* Sets `proof` to a hash that changes if a shard of `source` or its index changes. `source` is `d`
+ * itself, or one of its sources if `d` is a union. The shards of a union's source are listed in the
+ * manifest of the union, `d`, and not in the source's own manifest. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {

@@ -33,8 +33,9 @@ unsigned walk_requests(uint64_t shard_bytes, size_t limit);
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)
  * that is accepted.
  *
- * `section` may list pieces of the shard, which are ranges of adjacent files of one sample. The
- * pieces are then read in the order of the list. `section` and `interrupt` may be NULL. */
+ * A sample may be stored in several pieces (byte ranges), if other files lie between its files. If
+ * `section` lists such pieces, they are read in the order of the list. `section` and `interrupt`
+ * may be NULL. */
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,

@@ -154,8 +154,8 @@ static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 }
 
 /* Skips the next positions of the sequence if their samples should not be in memory now. These
- * samples are read when they are drawn. Returns SHEAF_END at the end of the sequence, or if the
- * draw of the next sample is not known yet. */
+ * samples are read when they are drawn. Returns SHEAF_END at the end of the sequence, or if it
+ * is not known yet when the next sample will be drawn. */
 static int pass_unwanted(struct queue *q)
 {
     while (q->horizon != NULL && q->planned < q->sequence->count) {

@@ -36,9 +36,9 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* A target is a sample whose step is searched. The targets from `first` up to `end` are sorted by
- * lane (a sequence of samples). Returns the number of targets that are in the same lane as `first`,
- * or 0 if `first` is equal to `end`. */
+/* A target is a sample whose step is to be found. The targets from `first` up to `end` are sorted
+ * by lane (a sequence of samples). Returns the number of targets that are in the same lane as
+ * `first`, or 0 if `first` is equal to `end`. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
 /* Finds the steps at which a lane (a sequence of samples) returns the requested samples

@@ -159,9 +159,9 @@ struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *ord
                                   size_t source, uint64_t draw);
 
 /* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
- * `source_epoch` of a source. The view's epoch, order->epoch, must draw from this epoch of the
- * source. Sets *draw to the number of the lane's first draw from the stretch. In the result, the
- * field `before` is 0.
+ * `source_epoch` of a source. One epoch of the view, order->epoch, may read several epochs of a
+ * source; `source_epoch` must be one of them. Sets *draw to the number of the lane's first draw
+ * from the stretch. In the result, the field `before` is 0.
  *
  * If the mix has weights, `offset` is not used. Otherwise `offset` must be the number of the lane
  * that makes the first draw from the source in the view's epoch. */

@@ -71,10 +71,10 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - mix_steps_rank_of(p, source, at);
 }
 
-/* Searches a source in the table of sources, from entry `at` on. (The table has the source of each
- * step; after its last entry, it begins again.) Finds occurrence number `count` of the source,
- * counted from 0. Returns the number of entries from `at` to this occurrence. The source must occur
- * in the table. */
+/* The table of sources has an entry for each step, with the source of that step. After its last
+ * entry, the table begins again. This function looks for a source from entry `at` on, and skips the
+ * first `count` entries with this source. Returns the number of entries from `at` to the next entry
+ * with the source. The source must occur in the table. */
 static uint64_t mix_steps_find_entry(const struct mix_places *p, size_t source, uint64_t at,
                                      uint64_t count)
 {

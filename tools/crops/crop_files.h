@@ -13,10 +13,10 @@
 #define CROP_MASKS_MOST 8u
 #define CROP_VIEWS_MOST 16u
 
-/* The text by which a user chooses crops. It begins with a size in pixels, "224" or "WIDTHxHEIGHT",
- * followed by any number of ",NAME=VALUE". The names and values are those of sheaf.Pixels in
- * Python: crop, resize, scale, ratio, flip, filter, order, field, mask, view. Each "view=..." has a
- * size of its own, so a text with views does not begin with a size. */
+/* The text by which a user chooses crops. It consists of a size in pixels, "224" or "WIDTHxHEIGHT",
+ * and any number of ",NAME=VALUE". The names and values are those of sheaf.Pixels in Python: crop,
+ * resize, scale, ratio, flip, filter, order, field, mask, view. If the text has a "view=...", the
+ * size at the beginning is left out, because each view has its own size. */
 #define CROP_CHOICE_TEXT "SIZE[,NAME=VALUE]..."
 struct crop_choice {
     struct sheaf_pixels_options options;
