@@ -600,7 +600,7 @@ struct sheaf_reader_options {
     /* Default FAIL. Says what the reader does with a sample for which a column (a field added after
      * packing) has no value. FAIL: return SHEAF_ERR_NOT_FOUND. SKIP: leave the sample out, and
      * count it in the field `missing` of the statistics. NONE: return the sample without the field,
-     * and count the field there. */
+     * and count the absent field in `missing`. */
     enum sheaf_missing missing;
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);

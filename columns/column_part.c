@@ -2,8 +2,8 @@
  *
  * Writes a column on several machines. sheaf_column_plan has stored a plan of the column's shards,
  * and each machine writes one part of these shards. Shards that are already finished are skipped.
- * When all shards exist, sheaf_commit publishes them as a layer, that is, as a data set of the
- * column.
+ * When all shards exist, sheaf_commit publishes them as a layer: one of the data sets in which the
+ * column is stored.
  *
  * The journal is a list with an entry for each finished shard. Each entry states how many records
  * of the shard have no value, and sheaf_commit adds up these numbers. */

@@ -72,9 +72,9 @@ struct column_values {          /* column_values_free frees the content */
     char *source;               /* NULL if a program makes the values */
     char hash[COLUMN_HASH_BYTES];
 };
-/* Returns a copy of the plan options `options_json` with three additions: the facts about the
- * column's base, the source of the column's values, and the hash of the values. The caller frees
- * the copy. Returns NULL if memory is exhausted. */
+/* Returns a copy of the plan options `options_json` with three additions: the facts about the base
+ * (the data set to which the column belongs), the source of the column's values, and the hash of
+ * the values. The caller frees the copy. Returns NULL if memory is exhausted. */
 char *column_plan_options(const char *options_json, const struct column_facts *facts,
                           const struct column_values *values);
 int column_plan_read(const char *options_json, struct column_facts *facts,

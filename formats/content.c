@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds two tables of the bytes with which files of known kinds begin. The entries of the table for
- * text files match in upper and lower case, and also after white space. */
+ * Holds two tables of the bytes with which files of known kinds begin: `beginnings`, and `texts`
+ * for text files. White space before an entry of `texts` and the case of its letters are
+ * ignored. */
 #include "formats/content.h"
 
 #include <string.h>
@@ -65,8 +66,8 @@ bool content_is_text(const uint8_t *data, size_t size)
     return true;
 }
 
-/* Returns the first entry of the two tables whose bytes are at the beginning of the data. Returns
- * NULL if no entry matches. */
+/* Searches the two tables for the kind of the data. Returns the first entry that matches the
+ * beginning of the data, or NULL if no entry matches. */
 static const struct content_beginning *content_find(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
@@ -107,7 +108,7 @@ static bool content_has(const char *text, size_t size, const char *part)
     return memmem(text, size, part, strlen(part)) != NULL;
 }
 
-/* Returns whether the text consists of several lines that are not the markup of a page. */
+/* Returns whether the text consists of several lines that are not HTML or XML. */
 static bool content_is_list(const char *text, size_t size)
 {
     const char *begin, *end;

@@ -21,12 +21,14 @@ const char *content_name(const uint8_t *data, size_t size);
 bool content_is_text(const uint8_t *data, size_t size);
 
 /* Recognises wrong content by its first bytes: a pointer file of Git LFS in place of the file
- * itself, or a page that a server sends with an error. Returns SHEAF_ERR_CORRUPT for such content.
- * The message states the kind of the content and `expected`, such as "a manifest". */
+ * itself, or an HTML or XML document that a server sends with an error. Returns SHEAF_ERR_CORRUPT
+ * for such content. The message states the kind of the content and `expected`, such as "a
+ * manifest". */
 int content_check(const void *data, size_t size, const char *expected, struct sheaf_error *err);
-/* Does the same for the beginning of a list with an entry in each line. The first entry of a list
- * may look like the beginning of a page, as the class name "<html>" does. So a text of several
- * lines is only a page if it has markup that no list has, such as "</". */
+/* Checks the beginning of a list, a text with an entry in each line, as content_check does. But the
+ * first entry of a list may look like the beginning of an HTML page: a class may be called
+ * "<html>". So a text of several lines that begins in this way is accepted, unless it contains
+ * markup that lists do not have, such as "</". */
 int content_check_list(const void *data, size_t size, const char *expected,
                        struct sheaf_error *err);
 

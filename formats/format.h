@@ -99,9 +99,9 @@ struct decode_context {
      * For example, a tar member KEY.cls that encode() made from the labels does not become a
      * field. */
     bool ours;
-    /* WebDataset: our packer gives the mark TAR_LABEL_GROUP to a tar member KEY.cls that it made
-     * from labels. If cls_is_label is true, such a member gives the labels and does not become a
-     * field, even if `ours` is false. */
+    /* WebDataset: our packer makes a tar member KEY.cls from the labels of a sample, and gives it
+     * the mark TAR_LABEL_GROUP. If `ours` or `cls_is_label` is true, a member KEY.cls with this
+     * mark only gives the labels, and does not become a field. */
     bool cls_is_label;
 };
 
@@ -117,8 +117,9 @@ struct kept_feature {
      * field. The field's own suffix is the same pointer. So the feature of a field is found by
      * comparing pointers instead of texts. */
     const char *suffix;
-    /* The pointer to the field's data when the field was decoded. If the field has another pointer
-     * when the sample is encoded, its data was replaced, and the kept feature is not written. */
+    /* Address and size of the field's data when the field was decoded. If the field has other data
+     * when the sample is encoded, this feature is out of date, and a feature with the new data is
+     * written instead. */
     const void *content;
     size_t content_size;
     /* true if the field was renamed since it was decoded; the feature is then written with the new
@@ -283,8 +284,9 @@ size_t format_stem(const char *name);
 
 /* Returns the container of an uncompressed stream from its first `size` bytes. 1024 bytes are
  * enough; the caller must pass all bytes of a shorter stream. If the content does not show the
- * container (as in an empty stream, or one of zeros), the file name `name` decides. Without a name
- * that decides, zeros are a tar without members. Returns NULL if no known container matches. */
+ * container, because the stream is empty or begins with zeros, the suffix of the file name `name`
+ * decides. If `name` is NULL or has no known suffix, a stream that begins with zeros is a tar
+ * without members. Returns NULL if no known container matches. */
 const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name);
 /* Returns an error if the fields of a sample, which have `bytes` bytes, are too large for a record
  * of the container. */

@@ -95,8 +95,9 @@ int manifest_images(const struct manifest *manifest, struct manifest_images *ima
                     struct sheaf_error *err);
 /* Sets *sum to the sum of a count over the packing and all appends of a data set. The manifest
  * stores such a count with the options of the packing and of each append. For example,
- * "left_out_values" is the number of values in lists that could not become fields. "skipped" is the
- * number of files (after a conversion: samples) that were left out. */
+ * "left_out_values" is the number of values, such as cells of a CSV list file, that were left out
+ * because the packer could not store them as fields. "skipped" is the number of files (after a
+ * conversion: samples) that were left out. */
 int manifest_sum(const struct manifest *manifest, const char *name, uint64_t *sum,
                  struct sheaf_error *err);
 /* Completes the options of a new data set that consists of samples of the data sets `sources`.

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The origin is a hash that shows whether a data set is a conversion of another one (see
- * ARCHITECTURE.md). It exists only for a data set whose samples a program passed to the packer
- * through the C API, as a conversion does. The manifest of such a data set stores the origin as the
- * option "plan". Other manifests store the hash of the packing plan there. */
+ * The origin of a data set is a hash that shows whether the data set is a conversion of another one
+ * (see ARCHITECTURE.md). Only conversions, and other data sets whose samples a program passed to
+ * the packer through the C API, have an origin. Their manifests store the origin as the option
+ * "plan". A data set that was packed from files has no origin. Its manifest stores the hash of the
+ * packing plan as the option "plan". */
 #ifndef FORMATS_ORIGIN_H
 #define FORMATS_ORIGIN_H
 

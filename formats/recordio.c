@@ -375,8 +375,9 @@ static int recordio_decode(const struct record *record, const struct decode_cont
     return record_payload_decode(content, size, record, context, scratch, sample, err);
 }
 
-/* Returns 35 if the stream begins with a valid header, otherwise 0. The header has 35 fixed bits:
- * 32 of the magic number and 3 of the flag. */
+/* Returns how many bits show that the stream is a RecordIO. If the stream begins with a valid
+ * header, these are the 32 bits of the magic number and the 3 bits of the flag. Otherwise returns
+ * 0. */
 static unsigned recordio_bid(const uint8_t *data, size_t size)
 {
     return size >= HEADER_BYTES && check_header(data, false, NULL) == SHEAF_OK ? 35 : 0;

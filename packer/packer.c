@@ -671,8 +671,9 @@ static bool is_refused(const struct sheaf_packer *p, int code)
                                         p->error.reason == SHEAF_REASON_ODD_IMAGE);
 }
 
-/* Returns an error if the sample is too large for the container, whatever the memory. This is found
- * before memory for the sample is reserved, because more memory would be no remedy. */
+/* Returns an error if the container cannot store a sample of this size. Called before memory for
+ * the sample is reserved. Otherwise the user might be told to give more memory, which would not
+ * help. */
 static int packer_check_fits(struct sheaf_packer *p, const struct sheaf_sample *s,
                              uint64_t payload)
 {

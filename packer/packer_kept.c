@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A TFRecord Example consists of features, and some features are kept when a sample is read. Tells
- * whether these features can be written again, and how large they are. */
+ * Features are the parts of a TFRecord Example. When samples are converted from TFRecord to
+ * TFRecord, the reader keeps the features of each record, and the packer writes them unchanged.
+ * This file decides when this is done, and computes the memory that kept features take. */
 #include "formats/example_copied.h"
 #include "packer/packer.h"
 

@@ -469,14 +469,14 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes a file of the journal that was found in a listing. A journal entry of this plan (the
- * stored facts about a shard) is removed only if it has not changed since the listing. A changed
- * entry belongs to another run of this plan, which has claimed the destination since then.
+/* Removes a file that a listing of the journal's directory contains. A journal entry of this plan
+ * (the stored facts about a shard) is removed only if it has not changed since the listing. A
+ * changed entry belongs to another run of this plan, which has claimed the destination since then.
  *
  * A stamp is a number that changes if the file is replaced. If the listing has no stamp for an
- * entry, a change cannot be noticed. Such an entry, and any other file, is removed by
- * journal_remove(). This function first checks that this run still has the claim (the file that
- * says which run packs here). */
+ * entry, a change of the entry cannot be noticed. Entries without a stamp, and files that are not
+ * entries of this plan, are therefore removed by journal_remove(), which first checks that this run
+ * still has the claim (the file that says which run packs here). */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {

@@ -322,9 +322,9 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-/* Returns whether a run of this output may upload an object of this name directly to the directory
- * of a split. This is true for the names PREFIX-DIGITS.SUFFIX, and for the names of files of the
- * whole data set, such as the index. */
+/* Returns whether a run that writes to the destination `context` (a struct output) may upload an
+ * object of this name directly to the directory of a split. This is true for the names
+ * PREFIX-DIGITS.SUFFIX, and for the names of files of the whole data set, such as the index. */
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,

@@ -97,8 +97,9 @@ static size_t detach_alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Returns true if two fields have the same name. Only the suffixes are compared, because the name
- * of a field is its suffix (the file extension as it is stored) in lower case.
+/* Returns true if two fields have the same name and the same suffix (the file extension as it is
+ * stored). It is enough to compare the suffixes, because the name of a field is its suffix in lower
+ * case.
  *
  * The suffixes of different samples often point to the same string in memory. So their addresses
  * are compared first, which is fast. */

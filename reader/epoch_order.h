@@ -32,8 +32,8 @@ struct epoch_order {
     int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);
-    /* Returns the next sample of the reader's lane number `lane`, and the same codes as lane_next.
-     * (A lane is a sequence of samples.) */
+    /* Sets *ref to the next sample of a lane (a sequence of samples). `lane` is the index of the
+     * lane among the lanes of this reader. Returns the same codes as lane_next. */
     int (*next)(struct sheaf_reader *r, uint32_t lane, struct ref *ref);
     /* Returns whether all lanes are known to have ended. */
     bool (*has_ended)(const struct sheaf_reader *r);
@@ -44,9 +44,9 @@ struct epoch_order {
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
     /* Returns the number of samples of the epoch that this reader reads. */
     uint64_t (*samples)(const struct sheaf_reader *r);
-    /* Returns the number of samples that the reader's lane number `lane` (a sequence of samples)
-     * returns in the epoch. If the lane is padded to the length of other lanes, repeated samples
-     * are included. */
+    /* Returns the number of samples that a lane (a sequence of samples) returns in the epoch.
+     * `lane` is the index of the lane among the lanes of this reader. If the lane is padded to the
+     * length of other lanes, repeated samples are included. */
     uint64_t (*steps)(const struct sheaf_reader *r, uint32_t lane);
     /* Returns the largest number of shards that all lanes (sequences of samples) together have open
      * at one time. */

@@ -164,10 +164,11 @@ static bool has_room(const struct sheaf_reader *r)
            <= l->budget.limit / 4;
 }
 
-/* Decides whether the records of small columns are kept in memory while a shard is open. They are
- * not kept if each read brings consecutive samples from a local file. Another read for the records
- * of these samples then costs little, and the records are still in the CPU's cache when they are
- * checked. In all other cases they are kept if there is enough memory. */
+/* Decides whether the records of small columns are kept in memory while a shard is open. If they
+ * are not kept, each read of samples needs another read for the records that the column has for
+ * these samples. This other read costs little if it brings the records of consecutive samples from
+ * a local file. The records are then also in the CPU's cache when they are checked. So they are not
+ * kept in this case. In all other cases they are kept if there is enough memory. */
 static void choose_kept_columns(struct sheaf_reader *r)
 {
     struct shards *shards = &r->load.shards;

@@ -171,8 +171,8 @@ int http_add_header(struct http_exchange *exchange, const char *name, const char
 void http_clear_headers(struct http_exchange *exchange);
 void http_exchange_free(struct http_exchange *exchange);
 
-/* Returns the value of a header of the response, or NULL if the response has no such header. Upper
- * and lower case in `name` are equal. The function may be called only inside `done` of the
+/* Returns the value of a header of the response, or NULL if the response has no such header. The
+ * case of letters in `name` is ignored. The function may be called only inside `done` of the
  * exchange, and the value is valid until `done` returns. */
 const char *http_answer_header(const struct http_exchange *exchange, const char *name);
 

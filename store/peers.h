@@ -18,7 +18,8 @@
 
 struct peers {
     uint64_t answered;          /* reads */
-    /* average time in nanoseconds until the first byte of an answer; recent answers count more */
+    /* average time in nanoseconds from a request to the first byte of its answer; recent answers
+     * count more */
     uint64_t mean_ns;
     uint64_t deviation_ns;      /* the mean distance from that mean */
     unsigned spent;             /* quarters of extra requests, less one for each answer */
@@ -30,15 +31,17 @@ void peers_note(struct peers *peers, uint64_t first_byte_ns);
  * `times` is the number of earlier repetitions of this request. Returns 0 if the read may wait
  * without limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
-/* Takes one request from the credit of the server and returns true. Returns false if there is no
- * credit left. A late request may be repeated only with credit. The credit is a few requests at
- * first, and one more for every four answers. So repetitions hardly add load to a server that is
- * slow as a whole. */
+/* Must be called before a late request is sent again. The credit of a server is the number of
+ * requests that may still be sent again. Takes one request from the credit and returns true.
+ * Returns false if the credit is used up. The credit is 16 requests at first. Every four answers of
+ * the server give back one used request. So requests that are sent again hardly add load to a
+ * server that answers all requests slowly. */
 bool peers_pay(struct peers *peers);
 
 /* These three functions do the work of peers_note, peers_patience and peers_pay for the server
- * `origin`, such as "https://host:port". The whole process shares the averages and the credit of
- * a server. */
+ * `origin`, such as "https://host:port". All reads of the process from one server share one struct
+ * peers, which has the average time until the server answers, and the number of requests that may
+ * still be sent again (the credit). */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);
 bool peers_pay_of(const char *origin);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A model checker of publication. The real packer works on a store in memory. Two runs take turns:
- * each is stopped at some of its calls to the store, and there it is killed or later continued. Or
- * there is one run, and one of its calls fails. After each change, a reader must see a complete
- * data set or be refused:
+ * A model checker of publication. The real packer writes to a store that keeps its files in memory.
+ * Two runs take turns: each is stopped at some of its calls to the store, and there it is killed or
+ * later continued. Or there is one run, and one of its calls fails. After each change, a reader
+ * must see a complete data set or be refused:
  *
  *     a manifest        all shards, sides and the index are there, as the manifest says
  *     no manifest       there are no shards either, or a claim says that a run is at work

@@ -151,11 +151,10 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
-/* Adds to the plan hash the new form of images other than JPEGs. Must be called before
- * plan_hash_end() if the plan packs such images, for example PNGs, as TFRecord. Release 0.2 wrote
- * such an image as a feature named like its field ("png"). Newer releases write it as the feature
- * image/encoded. So the bytes of the data set are different, and the hash must be different as
- * well. */
+/* Marks in the plan hash that PNGs and other images except JPEGs are written as the feature
+ * image/encoded. Must be called before plan_hash_end() if the plan packs such images as TFRecord.
+ * Release 0.2 wrote a PNG as the feature "png", with the name of the field, so its data sets have
+ * other bytes. Therefore the hash must also differ from the hash of release 0.2. */
 void plan_hash_images(struct XXH3_state_s *state);
 
 /* Adds one file to the hash over the source files of a shard. `source` is the hash so far, 0 at

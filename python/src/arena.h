@@ -32,24 +32,25 @@ struct shared_arena {
     int descriptor;
     char *base;
     size_t bytes;               /* size of the address range in bytes */
-    size_t piece_bytes;         /* size of the part for pieces */
+    size_t piece_bytes;         /* size of the first part */
     unsigned forks;             /* fork_count when the arena was made */
     struct {
-        size_t backed;          /* end of the memory in the part for pieces */
-        size_t reader_backed;   /* end of the memory in the reader's part */
+        size_t backed;          /* end of the memory in the first part */
+        size_t reader_backed;   /* end of the memory in the second part */
         size_t pieces;
-        /* free ranges in the part of the arena (shared memory) for pieces, sorted by position;
-         * adjacent free ranges are joined into one */
+        /* free ranges in the first part of the arena (shared memory), sorted by position; adjacent
+         * free ranges are joined into one */
         struct arena_gap *gaps;
         size_t gap_count, gap_capacity;
-        size_t reader_users;    /* users of the reader's part */
+        size_t reader_users;    /* users of the second part */
         size_t users;           /* these users, the owner, and every piece */
     } locked;
 };
 
 /* Opens an arena, which is memory that several processes can share. `piece_bytes` is the size of
- * the part for pieces, and `reader_bytes` the size of the part for one reader. Returns NULL if
- * shared memory cannot be allocated. */
+ * its first part, in which arena_take_piece allocates memory. `reader_bytes` is the size of its
+ * second part, into which one reader reads its samples. Returns NULL if shared memory cannot be
+ * allocated. */
 struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes);
 /* Closes the arena (shared memory for samples). Its memory is freed when no sample in it is used
  * any more. `arena` may be NULL. */
@@ -64,8 +65,9 @@ void arena_give_piece(struct shared_arena *arena, void *piece, size_t bytes);
  * (shared memory), until arena_leave is called. Returns false if this part is in use or too
  * small. */
 bool arena_serve(struct shared_arena *arena, struct sheaf_reader_options *options);
-/* arena_use records one more user of the part of the arena (shared memory) in which a reader puts
- * its samples. arena_leave records that a user no longer needs this part. The arena may be NULL. */
+/* arena_use records one more user of the second part of the arena (shared memory), in which a
+ * reader puts its samples. arena_leave records that a user no longer needs this part. The arena may
+ * be NULL. */
 void arena_use(struct shared_arena *arena);
 void arena_leave(struct shared_arena *arena);
 

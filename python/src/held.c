@@ -429,10 +429,11 @@ static void held_give_up(struct held *h)
     }
 }
 
-/* Makes a message with the samples in h->out, which is the answer to a request. Bytes of fields
- * that are not in the arena (memory shared with the workers) are copied into the arena. `lease`
- * records this copy, so that it can be freed later. If `lease` is NULL, these bytes become a part
- * of the message instead. Returns false if memory is exhausted. */
+/* Makes the message with which the serving thread answers a worker that has requested the samples
+ * in h->out. Bytes of fields that are not in the arena (memory shared with the workers) are copied
+ * into the arena. `lease` records this copy, so that it can be freed later. If `lease` is NULL, the
+ * message itself contains the bytes of all fields. Returns false if memory or the arena has no
+ * room. */
 static bool held_pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                       char **message)
 {
@@ -484,8 +485,8 @@ static bool held_take_pieces(const struct held *h, struct piece ***list, size_t 
     return true;
 }
 
-/* Makes the answer to a request that this process itself has made, from the samples in h->out.
- * Returns NULL if memory is exhausted. */
+/* Makes a struct with the samples in h->out, which this process itself has requested, and not a
+ * worker. Returns NULL if memory is exhausted. */
 static struct held_samples *own_samples(const struct held *h)
 {
     const size_t bytes = h->out_count * sizeof(h->out[0]);
@@ -503,8 +504,8 @@ static struct held_samples *own_samples(const struct held *h)
     return own;
 }
 
-/* Makes the answer to a request of a worker, as a message with the samples in h->out. Returns false
- * if memory is exhausted. */
+/* Makes the answer to a worker that has requested the samples in h->out. `owner` is the worker's
+ * socket. Returns false if memory is exhausted. */
 static bool answer_packed(struct held *h, int owner, struct serving_reply *reply)
 {
     struct serving_answer *answer = &reply->answer;

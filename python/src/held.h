@@ -33,8 +33,8 @@ struct piece {
     struct sheaf_kept *kept;
 };
 
-/* The answer to a request that this process itself has made. The process uses the samples in the
- * memory in which they were read, so they are not packed into a message. */
+/* Samples that this process itself has requested, and not a worker. The process uses the samples in
+ * the memory in which they were read, so they are not packed into a message. */
 struct held_samples {
     /* the pieces (blocks of memory) in which the samples are; the struct has a reference to each
      * piece */
@@ -128,8 +128,8 @@ void held_drop(struct held *h, uint64_t first, uint64_t end);
  * frees the content of the reply. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_reply *reply, struct sheaf_error *error);
-/* Frees the answer to a request that this process has made. May be called on any thread, even after
- * held_free. `samples` may be NULL. */
+/* Frees the samples that held_give has returned for a request of this process itself (`owner`
+ * HELD_OWN). May be called on any thread, even after held_free. `samples` may be NULL. */
 void held_samples_free(struct held_samples *samples);
 /* Returns the word of answer number `number`. A word is a number in shared memory, which the
  * receiver of the answer sets when it no longer uses the samples. */

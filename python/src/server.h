@@ -20,8 +20,8 @@ bool server_has_reports(const struct server_object *server);
  * if the server is closed, or if another thread sets *is_left. */
 bool server_read(struct server_object *server, const struct serving_ask *ask,
                  const _Atomic bool *is_left, struct serving_reply *reply);
-/* Makes a Batch of the samples in the answer to a request, and takes over `samples`. `arena` is the
- * shared memory in which the samples are, or NULL. */
+/* Makes a Batch of the samples that server_read has returned, and takes over `samples`. `arena` is
+ * the shared memory in which the samples are, or NULL. */
 PyObject *server_batch(struct shared_arena *arena, struct held_samples *samples);
 
 #endif

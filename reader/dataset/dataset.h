@@ -110,8 +110,8 @@ struct sheaf_dataset {
     /* For foreign tars (shards without a manifest): true if all files of a shard with the same key
      * form one sample, even if other files lie between them. */
     bool joins;
-    /* Number of times that a file was joined to a sample although files of other samples lie
-     * between the file and the rest of the sample. 0 if `joins` is false. */
+    /* Number of groups of adjacent files that became part of an earlier sample, because they have
+     * the key of this sample. 0 if `joins` is false. */
     uint64_t joined;
     /* The source of the pipes, if the data set is a channel of pipes (Amazon SageMaker's Pipe
      * mode). Otherwise NULL. */
@@ -136,15 +136,18 @@ struct sheaf_dataset {
      * samples leave some out. dataset_places rounds the number to a multiple of the number of
      * lanes. */
     uint64_t host_pad, host_drop;
-    /* The following fields are set in a union (a data set made of several sources). */
+    /* The following fields are set in a union. A union is one data set made of several data sets,
+     * its sources. */
     /* the sources; NULL if the data set is not a union */
     struct sheaf_dataset **sources;
     size_t source_count;
     uint32_t *source_of;                /* for each shard: index of its source */
-    /* True if a sample gets the class name that the union's `manifest` has for the sample's label.
-     * False if a sample keeps the class name that is stored with it. */
+    /* True if the class name of a sample is taken from the `manifest` of this struct, which
+     * describes all sources together. False if each sample keeps the class name that is stored with
+     * it. */
     bool renames_classes;
-    /* The following fields are set in each source of a union. */
+    /* The following fields are set in each source of a union (a data set made of several
+     * sources). */
     /* In the union, the shards of this source have the numbers `first_shard` to `end_shard` - 1. */
     uint32_t first_shard, end_shard;
     /* Range of this source's sample numbers in the union (a data set made of several sources), from

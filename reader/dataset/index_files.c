@@ -23,9 +23,10 @@ struct index_file {
     uint8_t *data;
 };
 
-/* Sets `proof` to a hash that changes if a shard of `source` or its index changes. `source` is `d`
- * itself, or one of its sources if `d` is a union. The shards of a union's source are listed in the
- * manifest of the union, `d`, and not in the source's own manifest. */
+/* Sets `proof` to a hash that changes if a shard of `source` or its index changes. If `d` is a
+ * union (a data set made of several sources), `source` is one of its sources; otherwise `source` is
+ * `d`. The manifest of a union lists the shards of all its sources. So the hash is computed from
+ * the entries of the source's shards in the manifest of `d`. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {

@@ -19,8 +19,8 @@
 
 struct scan_extent {
     uint64_t begin, end;
-    /* Used only if files with the same key are joined to one sample: offset in `keys` at which the
-     * key of this sample begins. */
+    /* Used only if all files with the same key become one sample: offset in `keys` at which the key
+     * of this sample begins. */
     uint64_t key;
 };
 
@@ -56,8 +56,8 @@ static int scan_show(struct framing *w, size_t need, struct shown *shown, struct
     return SHEAF_OK;
 }
 
-/* Implements framing_bytes.take for the scan of headers. If files with the same key are joined to
- * one sample, stores the key of the frame (stored record) that begins here. */
+/* Implements framing_bytes.take for the scan of headers. If all files with the same key become one
+ * sample, stores the key of the frame (stored record) that begins here. */
 static int scan_take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct header_scan *s = (struct header_scan *)w;
@@ -166,9 +166,10 @@ static void sort_joining(struct header_scan *s, struct joining *list, uint64_t c
     qsort(list, count, sizeof(list[0]), by_first);
 }
 
-/* Fills the index section of a tar whose samples were joined. The section has a list of pieces of
- * the tar, one for each extent (range of adjacent files with the same key). The bytes of the tar
- * after the last sample are one more piece, which is the last of the list. */
+/* Fills the index section of a tar in which files of other samples lie between the files of a
+ * sample. The section has a list of pieces of the tar, one for each extent (range of adjacent files
+ * with the same key). The bytes of the tar after the last sample are one more piece, which is the
+ * last of the list. */
 static void fill_joined(struct header_scan *s, const struct joining *list, uint64_t count,
                         struct index_section *made)
 {

@@ -31,8 +31,9 @@ void scan_open(struct header_scan *s, const struct format_ops *format, struct st
  * caller may call the function again to continue after the damage. */
 int scan_run(struct header_scan *s, struct sheaf_error *err);
 /* Makes the index section of the shard from the samples that were found. The section has no
- * checksums (CRCs). If files with the same key were joined to samples, the section also has a list
- * of pieces: the ranges of the tar in which the files of each sample lie. */
+ * checksums (CRCs). If `joins` is set, and files with the same key are not adjacent in the tar, the
+ * section also has a list of pieces: the ranges of the tar in which the files of each sample
+ * lie. */
 int scan_section(struct header_scan *s, struct index_section **section, struct sheaf_error *err);
 void scan_close(struct header_scan *s);
 

@@ -189,8 +189,9 @@ static struct job *warm_go_on(struct warmth *w, struct loader *l)
 
 /* ---- Draws ---------------------------------------------------------------------------------- */
 
-/* Waits until the samples that may be drawn next are in the kernel's cache. If the queue still has
- * a read with samples, does not wait and returns SHEAF_END. */
+/* Waits until the samples that may be drawn next are in the kernel's cache. If an earlier read of
+ * the queue still has samples, these can be returned meanwhile. In this case, does not wait, and
+ * returns SHEAF_END, so that no further read is planned now. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct job *job = warm_go_on(q->warmth, l);

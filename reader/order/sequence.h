@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sequence in which a lane reads its samples. (A lane is one of the equal sequences of an
- * epoch.) An INPUT is the number of a sample within the lane, before shuffling (order.h). There are
- * two kinds of sequence.
+ * Computes the order in which a lane reads its samples. (A lane is one of the equal parts of an
+ * epoch.) The samples of a lane have the numbers 0, 1, ... in their order before shuffling
+ * (order.h). Such a number is called an INPUT. A `struct sequence` gives the inputs in the order in
+ * which their samples are read. There are two kinds of sequence.
  *
- * IN ORDER: samples are read in their order before shuffling. The first inputs fill the slots of
- * the shuffle buffer. Then each draw needs one more input. If the lane is resumed, the sequence
- * begins with the inputs that are in the buffer at that time.
+ * IN ORDER: samples are read in their order before shuffling. The samples of the first inputs fill
+ * the slots of the shuffle buffer. Then each draw needs the sample of one more input. If the lane
+ * is resumed, the sequence begins with the inputs whose samples are in the buffer at that time.
  *
  * AS DRAWN: samples are read in the order in which they are drawn. The shuffle buffer has only
  * numbers. Each sample is read shortly before it is returned.

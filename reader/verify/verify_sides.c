@@ -114,7 +114,8 @@ static int sides_compare(struct sides *s, struct walk *walk, struct sheaf_error 
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Reports the files beside an intact shard that differ from it. */
+/* Reports the files beside an intact shard (its .lst file, and index files for other programs)
+ * whose content does not match the shard. */
 static int sides_tell(struct sides *s, struct sheaf_error *err)
 {
     char fault[100];

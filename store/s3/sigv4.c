@@ -98,8 +98,8 @@ int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct 
 
 /* ---- Canonical request ----------------------------------------------------------------------- */
 
-/* Sorts the headers by name. Upper and lower case count as equal. Headers with equal names keep
- * their order. */
+/* Sorts the headers by name, and ignores the case of letters. Headers with equal names keep their
+ * order. */
 static void sort_headers(const struct sigv4_request *r, const struct sigv4_pair **sorted)
 {
     for (size_t i = 0; i < r->header_count; i++) {
