@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and writes LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
+ * Reads and writes LZ4 frames (magic 0x184d2204) through liblz4's frame interface. Only the blocks
+ * of our own shards are decompressed directly.
  *
  * A shard is one LZ4 frame. begin() writes the frame's header and end() its end mark. Between them
  * are the blocks of the shard (a few MiB of samples each). Each of these blocks was compressed
@@ -8,7 +9,9 @@
  * whole LZ4 frame.
  *
  * Each LZ4 block has a checksum. The frame has none, because it could not be computed from the
- * checksums of the blocks.
+ * checksums of the blocks. A reader of a shard does not verify these checksums (XXH32), because
+ * this would take longer than the decompression. Instead, the reader checks the CRC of each sample,
+ * which takes less time.
  *
  * LZ4 blocks have at most 256 KiB, because larger blocks hardly compress better, and every decoder
  * would need larger buffers. */
@@ -25,9 +28,18 @@
 #define MAGIC_SKIPPABLE 0x184d2a50u     /* and the 15 after it */
 #define FLAG_DICTIONARY 0x01            /* flag in the byte after the magic number */
 
+/* An LZ4 block begins with the size of its data, and ends with its checksum. */
+#define SIZE_BYTES     4u
+#define CHECKSUM_BYTES 4u
+#define FLAG_STORED    0x80000000u      /* flag in the size if the data is not compressed */
+#define BLOCK_BYTES    ((size_t)256 << 10)      /* largest size before compression */
+
 /* the frame header: magic number; version 1 with independent blocks and block checksums; blocks of
  * at most 256 KiB; the header's checksum */
 static const uint8_t header[7] = { 0x04, 0x22, 0x4d, 0x18, 0x70, 0x50, 0x84 };
+
+/* the header of a frame that differs only because its blocks have no checksums */
+static const uint8_t unchecked_header[7] = { 0x04, 0x22, 0x4d, 0x18, 0x60, 0x50, 0xfb };
 
 static const uint8_t end_mark[4] = { 0 };
 
@@ -111,7 +123,61 @@ struct lz4_run {
     const uint8_t *in;
     uint8_t *out;
     size_t in_left, out_left;
+    /* True if the checksums of the blocks are removed before liblz4 gets the frame. The following
+     * fields are used only in this case. They describe the current block. */
+    bool drops_checksums;
+    uint8_t size[SIZE_BYTES];       /* size of its data, as in the frame */
+    size_t size_bytes;              /* number of bytes in `size` so far */
+    size_t left;                    /* bytes of its data and checksum that were not used yet */
 };
+
+/* Begins a frame with the header `header`. The checksums of its blocks will be removed before
+ * liblz4 gets the blocks, so liblz4 gets the header of a frame without such checksums. (The option
+ * skipChecksums is not enough. In spite of it, liblz4 verifies the checksum of each compressed
+ * block.) */
+static size_t begin_unchecked(struct lz4_run *run)
+{
+    size_t none = 0, size = sizeof(unchecked_header);
+
+    run->drops_checksums = true;
+    run->size_bytes = 0;
+    return LZ4F_decompress(run->context, NULL, &none, unchecked_header, &size, NULL);
+}
+
+/* Returns the number of input bytes that liblz4 may get now. If checksums are removed, first skips
+ * the checksum at the beginning of the input, if there is one. */
+static size_t input_part(struct lz4_run *run)
+{
+    size_t skipped;
+
+    if (!run->drops_checksums)
+        return run->in_left;
+    if (run->size_bytes == SIZE_BYTES && run->left <= CHECKSUM_BYTES) {
+        skipped = MIN(run->in_left, run->left);
+        run->in += skipped;
+        run->in_left -= skipped;
+        run->left -= skipped;
+        if (run->left != 0)
+            return 0;
+        run->size_bytes = 0;
+    }
+    return MIN(run->in_left, run->size_bytes < SIZE_BYTES ? SIZE_BYTES - run->size_bytes
+                                                          : run->left - CHECKSUM_BYTES);
+}
+
+/* Removes from the input the first `taken` bytes, which liblz4 has used. */
+static void input_use(struct lz4_run *run, size_t taken)
+{
+    if (run->drops_checksums && run->size_bytes == SIZE_BYTES) {
+        run->left -= taken;
+    } else if (run->drops_checksums) {
+        memcpy(run->size + run->size_bytes, run->in, taken);
+        run->size_bytes += taken;
+        run->left = (load32(run->size) & ~FLAG_STORED) + CHECKSUM_BYTES;
+    }
+    run->in += taken;
+    run->in_left -= taken;
+}
 
 /* Calls liblz4 until the frame ends, an error occurs, the input is used up, or the output is full.
  * Returns 0 at the end of the frame. Otherwise returns liblz4's last result: an error, or the
@@ -121,63 +187,72 @@ static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t
     size_t result, taken, given;
 
     do {
-        taken = run->in_left;
+        taken = input_part(run);
         given = run->out_left;
         result = LZ4F_decompress(run->context, run->out, &given, run->in, &taken, options);
         if (LZ4F_isError(result))
             break;
-        run->in += taken;
-        run->in_left -= taken;
+        input_use(run, taken);
         run->out += given;
         run->out_left -= given;
     } while (result != 0 && (taken != 0 || given != 0));
     return result;
 }
 
-/* Decompresses the `size` bytes at `data`, which are a part of an LZ4 frame. The frame's own
- * checksums (XXH32) are not verified, because this would take longer than the decompression.
- * Instead, the reader later checks the CRC of each sample, which takes a tenth of the time. */
-static size_t run_part(struct lz4_run *run, const void *data, size_t size)
+/* Decompresses a whole LZ4 frame. Returns 0 if the frame is complete. Otherwise returns liblz4's
+ * last result: an error, or the number of bytes that it expects next. */
+static size_t run_frame(struct lz4_run *run)
 {
     const LZ4F_decompressOptions_t options = { .stableDst = 1, .skipChecksums = 1 };
+    size_t result = LZ4F_createDecompressionContext(&run->context, LZ4F_VERSION);
 
-    run->in = data;
-    run->in_left = size;
-    return run_decompress(run, &options);
+    if (LZ4F_isError(result))
+        return result;
+    result = run_decompress(run, &options);
+    LZ4F_freeDecompressionContext(run->context);
+    return result;
 }
 
-/* Decompresses a piece of an LZ4 frame as if the piece were a whole frame. To do so, passes to
- * liblz4 first a frame header, then the piece, and then an end mark. */
-static size_t codec_lz4_run_piece(struct lz4_run *run, const void *data, size_t size)
+/* Decompresses the next LZ4 block. Returns false if there is no block, only an end mark, or if the
+ * block is damaged, truncated, or too large for the output. */
+static bool run_lz4_block(struct lz4_run *run)
 {
-    size_t result = run_part(run, header, sizeof(header));
+    const uint8_t *data = run->in + SIZE_BYTES;
+    const size_t room = MIN(run->out_left, BLOCK_BYTES);
+    const size_t around = SIZE_BYTES + CHECKSUM_BYTES;      /* bytes before and after the data */
+    const uint32_t head = run->in_left < around ? 0 : load32(run->in);
+    const size_t size = head & ~FLAG_STORED;
+    int given = (int)size;
 
-    if (!LZ4F_isError(result) && size != 0)
-        result = run_part(run, data, size);
-    if (LZ4F_isError(result) || run->in_left != 0)
-        return result;
-    if (result == 0)        /* the frame ends inside the piece */
-        return sizeof(end_mark);
-    return run_part(run, end_mark, sizeof(end_mark));
+    if (head == 0 || size > MIN(run->in_left - around, BLOCK_BYTES))
+        return false;
+    if ((head & FLAG_STORED) == 0)
+        given = LZ4_decompress_safe((const char *)data, (char *)run->out, (int)size, (int)room);
+    else if (size <= room)
+        memcpy(run->out, data, size);
+    if (given < 0 || (size_t)given > room)
+        return false;
+    run->in += size + around;
+    run->in_left -= size + around;
+    run->out += given;
+    run->out_left -= (size_t)given;
+    return true;
 }
 
 static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
                           size_t raw_size, struct sheaf_error *err)
 {
-    struct lz4_run run = { .out = raw, .out_left = raw_size };
-    size_t result = LZ4F_createDecompressionContext(&run.context, LZ4F_VERSION);
-    int code = SHEAF_OK;
+    struct lz4_run run = { .in = data, .in_left = size, .out = raw, .out_left = raw_size };
+    size_t result = single ? 0 : run_frame(&run);
 
+    while (single && run.in_left != 0 && run_lz4_block(&run))
+        ;
     if (LZ4F_isError(result))
         return lz4_error(result, err);
-    result = single ? codec_lz4_run_piece(&run, data, size) : run_part(&run, data, size);
-    if (LZ4F_isError(result))
-        code = lz4_error(result, err);
-    else if (result != 0 || run.in_left != 0 || run.out_left != 0)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "lz4: a block of %zu byte%s does not unpack to "
+    if (result != 0 || run.in_left != 0 || run.out_left != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "lz4: a block of %zu byte%s does not unpack to "
                        "%zu byte%s", size, plural(size), raw_size, plural(raw_size));
-    LZ4F_freeDecompressionContext(run.context);
-    return code;
+    return SHEAF_OK;
 }
 
 /* ---- Streams -------------------------------------------------------------------------------- */
@@ -188,9 +263,9 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
-    uint8_t head[5];
-    /* Number of bytes in `head`, the first bytes of the current frame. This number grows to 5 while
-     * these bytes are being read. It stays 5 until the frame ends. */
+    uint8_t head[sizeof(header)];
+    /* Number of bytes in `head`, the first bytes of the current frame. This number grows to 7 while
+     * these bytes are being read. It stays 7 until the frame ends. */
     size_t head_size;
 };
 
@@ -246,7 +321,11 @@ static int codec_lz4_begin_frame(struct lz4_stream *s, struct sheaf_error *err)
     code = codec_lz4_check_head(s, err);
     if (code != SHEAF_OK)
         return code;
-    result = LZ4F_decompress(s->run.context, NULL, &none, s->head, &size, NULL);
+    s->run.drops_checksums = false;
+    if (s->base.skips_checksums && memcmp(s->head, header, sizeof(header)) == 0)
+        result = begin_unchecked(&s->run);
+    else
+        result = LZ4F_decompress(s->run.context, NULL, &none, s->head, &size, NULL);
     return LZ4F_isError(result) ? lz4_error(result, err) : SHEAF_OK;
 }
 

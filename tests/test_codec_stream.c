@@ -19,18 +19,16 @@
 
 static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4, SHEAF_CODEC_ZSTD };
 
-/* Decompresses the whole stream. Pushes at most `in` bytes and takes at most `room` bytes at a
- * time. */
-static int read_stream(enum sheaf_codec codec, const uint8_t *data, size_t size, size_t in,
+/* Decompresses the whole stream and frees it. Pushes at most `in` bytes and takes at most `room`
+ * bytes at a time. */
+static int read_opened(struct codec_stream *stream, const uint8_t *data, size_t size, size_t in,
                        size_t room, struct buf *raw, struct sheaf_error *err)
 {
-    struct codec_stream *stream;
     uint8_t *piece = malloc(room);
-    int code = codec_stream_open(codec, &stream, err);
     size_t given = room;
+    int code = SHEAF_OK;
 
     assert_non_null(piece);
-    assert_int_equal(code, SHEAF_OK);
     while (code == SHEAF_OK && (size > 0 || given == room)) {
         const size_t shown = MIN(size, in);
         size_t taken = shown;
@@ -49,6 +47,15 @@ static int read_stream(enum sheaf_codec codec, const uint8_t *data, size_t size,
     codec_stream_free(stream);
     free(piece);
     return code;
+}
+
+static int read_stream(enum sheaf_codec codec, const uint8_t *data, size_t size, size_t in,
+                       size_t room, struct buf *raw, struct sheaf_error *err)
+{
+    struct codec_stream *stream;
+
+    assert_int_equal(codec_stream_open(codec, &stream, err), SHEAF_OK);
+    return read_opened(stream, data, size, in, room, raw, err);
 }
 
 static int read_quietly(enum sheaf_codec codec, const uint8_t *data, size_t size)
@@ -92,11 +99,12 @@ static struct buf make_raw(size_t size)
     return raw;
 }
 
+static const size_t pieces[][2] = {
+    { 1 << 20, 1 << 20 }, { 1, 7 }, { 7, 1 }, { 4096, 100000 }, { 100000, 4096 },
+};
+
 static void members_are_read_in_pieces_of_any_size(void **state)
 {
-    static const size_t pieces[][2] = {
-        { 1 << 20, 1 << 20 }, { 1, 7 }, { 7, 1 }, { 4096, 100000 }, { 100000, 4096 },
-    };
     struct buf raw = make_raw(300000);
 
     (void)state;
@@ -117,35 +125,86 @@ static void members_are_read_in_pieces_of_any_size(void **state)
     buf_free(&raw);
 }
 
+/* Makes a shard from blocks of `size` raw bytes, as the packer does. */
+static struct buf make_shard(enum sheaf_codec codec, const struct buf *raw, size_t size)
+{
+    const struct codec_ops *ops = codec_of(codec);
+    struct buf stored = BUF_INIT(SIZE_MAX);
+    struct codec_total total = { 0 };
+
+    assert_int_equal(ops->begin(&stored, NULL), SHEAF_OK);
+    for (size_t from = 0; from < raw->size; from += size) {
+        const size_t before = stored.size;
+        struct codec_block block;
+
+        assert_int_equal(ops->compress(raw->data + from, size, &stored, &block, NULL), SHEAF_OK);
+        assert_int_equal(codec_total_add(ops, &total, &block, stored.data + before,
+                                         stored.size - before, NULL), SHEAF_OK);
+    }
+    assert_int_equal(ops->end(&total, &stored, NULL), SHEAF_OK);
+    codec_total_free(&total);
+    return stored;
+}
+
 static void a_member_of_blocks_is_read(void **state)
 {
     struct buf raw = make_raw(600000);
 
     (void)state;
     for (size_t c = 0; c < COUNT_OF(codecs); c++) {
-        const struct codec_ops *ops = codec_of(codecs[c]);
-        struct buf stored = BUF_INIT(SIZE_MAX), got = BUF_INIT(SIZE_MAX);
-        struct codec_total total = { 0 };
+        struct buf stored = make_shard(codecs[c], &raw, 200000), got = BUF_INIT(SIZE_MAX);
 
-        assert_int_equal(ops->begin(&stored, NULL), SHEAF_OK);
-        for (size_t from = 0; from < raw.size; from += 200000) {
-            const size_t before = stored.size;
-            struct codec_block block;
-
-            assert_int_equal(ops->compress(raw.data + from, 200000, &stored, &block, NULL),
-                             SHEAF_OK);
-            assert_int_equal(codec_total_add(ops, &total, &block, stored.data + before,
-                                             stored.size - before, NULL), SHEAF_OK);
-        }
-        assert_int_equal(ops->end(&total, &stored, NULL), SHEAF_OK);
         assert_int_equal(read_stream(codecs[c], stored.data, stored.size, 5000, 5000, &got, NULL),
                          SHEAF_OK);
         assert_int_equal(got.size, raw.size);
         assert_memory_equal(got.data, raw.data, raw.size);
-        codec_total_free(&total);
         buf_free(&got);
         buf_free(&stored);
     }
+    buf_free(&raw);
+}
+
+/* Damages the checksums of all blocks in an LZ4 frame that our packer wrote. */
+static void damage_checksums(struct buf *frame)
+{
+    uint8_t *at = frame->data + 7;
+
+    while (load32(at) != 0) {
+        at += 4 + (load32(at) & 0x7fffffff);
+        assert_true(at < frame->data + frame->size);
+        at[0] ^= 1;
+        at += 4;
+    }
+}
+
+/* A frame has compressed blocks and blocks that are stored without compression. */
+static void checksums_of_lz4_blocks_are_skipped_if_the_reader_says_so(void **state)
+{
+    struct buf raw = make_raw(1200000), stored = make_shard(SHEAF_CODEC_LZ4, &raw, 600000);
+    uint8_t *whole = malloc(raw.size);
+
+    (void)state;
+    damage_checksums(&stored);
+    for (size_t i = 0; i < 2 * COUNT_OF(pieces); i++) {
+        const size_t *piece = pieces[i / 2];
+        struct buf got = BUF_INIT(SIZE_MAX);
+        struct codec_stream *stream;
+
+        assert_int_equal(codec_stream_open(SHEAF_CODEC_LZ4, &stream, NULL), SHEAF_OK);
+        stream->skips_checksums = i % 2 == 0;
+        assert_int_equal(read_opened(stream, stored.data, stored.size, piece[0], piece[1], &got,
+                                     NULL), i % 2 == 0 ? SHEAF_OK : SHEAF_ERR_CORRUPT);
+        assert_int_equal(got.size == raw.size, i % 2 == 0);
+        assert_memory_equal(got.data, raw.data, got.size);
+        buf_free(&got);
+    }
+    /* All blocks are between the header of 7 bytes and the end mark of 4 bytes. */
+    assert_non_null(whole);
+    assert_int_equal(codec_of(SHEAF_CODEC_LZ4)->decompress(true, stored.data + 7, stored.size - 11,
+                                                           whole, raw.size, NULL), SHEAF_OK);
+    assert_memory_equal(whole, raw.data, raw.size);
+    free(whole);
+    buf_free(&stored);
     buf_free(&raw);
 }
 
@@ -438,6 +497,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_are_read_in_pieces_of_any_size),
         cmocka_unit_test(a_member_of_blocks_is_read),
+        cmocka_unit_test(checksums_of_lz4_blocks_are_skipped_if_the_reader_says_so),
         cmocka_unit_test(every_prefix_is_truncated_unless_it_ends_with_a_member),
         cmocka_unit_test(every_flipped_bit_is_found_or_without_meaning),
         cmocka_unit_test(what_follows_the_last_member_is_an_error),

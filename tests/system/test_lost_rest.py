@@ -98,3 +98,19 @@ class LostRest(Case):
                 self.assertGreaterEqual(samples, 60)        # a block has some 4 MiB of 7
                 self.assertIn(b"corrupt %d\n" % (300 - samples), done.stdout)
                 self.assertEqual(done.stderr.count(b"skipped: "), 300 - samples)
+
+    def test_damage_in_a_compressed_block_loses_one_sample_if_the_rest_unpacks(self):
+        """The number of lost samples must not depend on the memory."""
+        for i in range(100):
+            write(self.path("tree", "%03d.bin" % i), os.urandom(50) * 200)
+        sheaf("pack", self.path("tree"), self.path("lz4"), "--format", "tfrecord", "--codec", "lz4")
+        path = self.path("lz4", "shard-000000.tfrecord.lz4")
+        data = bytearray(read(path))
+        literal = read(self.path("tree", "042.bin"))[:50]
+        data[data.index(literal)] ^= 1
+        write(path, bytes(data))
+        for memory in ("1GiB", "2MiB"):
+            with self.subTest(memory=memory):
+                done = sheaf("cat", self.path("lz4"), "--null", "--memory", memory, *SKIP)
+                self.assertIn(b"samples 99\n", done.stdout)
+                self.assertRegex(done.stderr, br"record \d+: .*CRC")
