@@ -287,7 +287,8 @@ static bool answer(struct connection *c, const struct fake_request *r)
 
     check(asprintf(&line, "%s %s?%s", r->method, r->path, r->query) >= 0, "asprintf");
     pthread_mutex_lock(&s->lock);
-    s->locked.peak = MAX(s->locked.peak, ++s->locked.busy);
+    s->locked.busy++;
+    s->locked.peak = MAX(s->locked.peak, s->locked.busy);
     faulty = find_fault_locked(s, line, &fault);
     s->locked.failed += faulty;
     check(s->locked.log_count < LOG_MOST, "more requests than the log holds");
