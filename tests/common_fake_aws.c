@@ -259,6 +259,12 @@ bool fake_aws_check(struct fake_s3 *s3, const struct fake_request *r, struct fak
     iso_time(now_ms(s3), server_time);
     if (given == NULL && s3->anonymous)
         return true;
+    if (s3->any_key) {
+        if (given != NULL && !has_right_body(r))
+            fake_s3_error(a, "XAmzContentSHA256Mismatch", "");
+        free(given);
+        return a->status == 200;
+    }
     if (given == NULL || !parse_authorization(given, &auth))
         fake_s3_error(a, "AccessDenied", "");
     else if ((key = find_key(s3, auth.access)) == NULL)

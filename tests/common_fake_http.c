@@ -18,12 +18,11 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/rng.h"
 
 #define HEAD_MOST 65536
 #define FAULTS_MOST 16
 #define LOG_MOST 100000
-#define CONNECTIONS_MOST 512
+#define CONNECTIONS_MOST 2048
 
 struct counted_fault {
     struct fake_fault fault;
@@ -43,8 +42,9 @@ struct fake_server {
         size_t connections;
         struct counted_fault faults[FAULTS_MOST];
         size_t fault_count;
-        unsigned storm_percent;
-        struct rng rng;
+        fake_choose_fn *choose;
+        fake_served_fn *served;
+        bool is_mute;                   /* does not send 100 Continue */
         unsigned failed;
         char *log[LOG_MOST];            /* "GET /path?query" */
         size_t log_count;
@@ -57,6 +57,7 @@ struct connection {
     struct fake_server *server;
     int fd;
     unsigned bytes_per_ms;
+    bool is_mute;
     char buffer[HEAD_MOST];
     size_t have;
 };
@@ -114,6 +115,28 @@ void fake_answer_body(struct fake_answer *answer, const char *format, ...)
     va_end(args);
 }
 
+char *fake_answer_remove(struct fake_answer *answer, const char *name)
+{
+    char *value = NULL, *at = (char *)answer->headers.data;
+    const char *end = at + answer->headers.size;
+
+    while (at < end) {
+        char *next = (char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+        const char *colon = memchr(at, ':', (size_t)(end - at));
+
+        if (strncasecmp(at, name, strlen(name)) != 0) {
+            at = next;
+            continue;
+        }
+        free(value);
+        value = strndup(colon + 2, (size_t)(next - colon) - 4);
+        memmove(at, next, (size_t)(end - next));
+        end -= next - at;
+    }
+    answer->headers.size = (size_t)(end - (char *)answer->headers.data);
+    return value;
+}
+
 /* ---- Faults ---------------------------------------------------------------------------------- */
 
 static bool matches(const char *line, const char *method, const char *match)
@@ -123,35 +146,6 @@ static bool matches(const char *line, const char *method, const char *match)
     if (method != NULL && (strncmp(line, method, size) != 0 || line[size] != ' '))
         return false;
     return match == NULL || strstr(line, match) != NULL;
-}
-
-/* Chooses a random fault. A read may break off in any way, and any request may be refused or
- * lost. */
-static bool storm_locked(struct fake_server *s, const char *line, struct fake_fault *out)
-{
-    static const struct fake_fault any[] = {
-        { .kind = FAKE_STATUS, .status = 503, .code = "SlowDown" },
-        { .kind = FAKE_STATUS, .status = 500, .code = "InternalError" },
-        { .kind = FAKE_STATUS, .status = 502 },
-        { .kind = FAKE_STATUS, .status = 429, .code = "TooManyRequests" },
-        { .kind = FAKE_RESET }, { .kind = FAKE_LOSE }, { .kind = FAKE_LOSE },
-        { .kind = FAKE_CUT }, { .kind = FAKE_CUT }, { .kind = FAKE_SHORT },
-        { .kind = FAKE_WRONG_RANGE }, { .kind = FAKE_SILENCE }, { .kind = FAKE_STALL },
-    };
-
-    if (s->locked.storm_percent == 0 || rng_below(&s->locked.rng, 100) >= s->locked.storm_percent)
-        return false;
-    *out = any[rng_below(&s->locked.rng, COUNT_OF(any))];
-    out->at = rng_below(&s->locked.rng, 200000);
-    if (matches(line, "HEAD", NULL) && out->kind == FAKE_SHORT)
-        out->kind = FAKE_RESET;         /* the client cannot notice a wrong size in HEAD */
-    if (matches(line, "PUT", NULL) && out->kind == FAKE_SHORT)
-        out->kind = FAKE_WRONG_BYTES;
-    if (matches(line, "POST", "uploadId=") && out->kind == FAKE_SHORT) {
-        out->kind = FAKE_ERROR_IN_200;
-        out->code = "InternalError";
-    }
-    return true;
 }
 
 static bool find_fault_locked(struct fake_server *s, const char *line, struct fake_fault *out)
@@ -169,7 +163,35 @@ static bool find_fault_locked(struct fake_server *s, const char *line, struct fa
         *out = f->fault;
         return true;
     }
-    return storm_locked(s, line, out);
+    return false;
+}
+
+size_t fake_fault_at(const struct fake_fault *fault, size_t size)
+{
+    return fault->anywhere && size != 0 ? fault->at % size : MIN(fault->at, size);
+}
+
+/* Chooses the fault of a request, which is also recorded. Takes ownership of the line. */
+static bool begin_request(struct fake_server *s, const struct fake_request *r, char *line,
+                          struct fake_fault *fault)
+{
+    fake_choose_fn *choose;
+    bool found;
+
+    pthread_mutex_lock(&s->lock);
+    s->locked.busy++;
+    s->locked.peak = MAX(s->locked.peak, s->locked.busy);
+    check(s->locked.log_count < LOG_MOST, "more requests than the log holds");
+    s->locked.log[s->locked.log_count++] = line;
+    found = find_fault_locked(s, line, fault);
+    choose = s->locked.choose;
+    pthread_mutex_unlock(&s->lock);
+    if (!found && choose != NULL)
+        found = choose(s->context, r, fault);
+    pthread_mutex_lock(&s->lock);
+    s->locked.failed += found;
+    pthread_mutex_unlock(&s->lock);
+    return found;
 }
 
 /* ---- Sending --------------------------------------------------------------------------------- */
@@ -202,7 +224,7 @@ static void wait_for_end(int fd)
     struct pollfd end = { .fd = fd, .events = POLLIN | POLLRDHUP };
     char ignored[65536];
 
-    while (poll(&end, 1, 10000) == 1 && recv(fd, ignored, sizeof(ignored), 0) > 0)
+    while (poll(&end, 1, 60000) == 1 && recv(fd, ignored, sizeof(ignored), 0) > 0)
         ;
 }
 
@@ -219,16 +241,22 @@ static bool drip(int fd, const uint8_t *data, size_t size)
 /* Sends the body. Returns false if the connection has ended. */
 static bool send_body(int fd, const struct fake_answer *a, const struct fake_fault *fault)
 {
-    const size_t at = fault != NULL ? MIN(fault->at, a->body.size) : 0;
+    const enum fake_kind kind = fault != NULL ? fault->kind : 0;
+    const size_t at = kind == FAKE_PAUSE ? a->body.size / 2
+                    : kind != 0 ? fake_fault_at(fault, a->body.size) : 0;
 
-    if (fault == NULL || (fault->kind != FAKE_CUT && fault->kind != FAKE_STALL &&
-                          fault->kind != FAKE_DRIP))
+    if (kind != FAKE_CUT && kind != FAKE_CLOSE && kind != FAKE_STALL && kind != FAKE_DRIP &&
+        kind != FAKE_PAUSE)
         return send_all(fd, a->body.data, a->body.size);
     if (!send_all(fd, a->body.data, at))
         return false;
-    if (fault->kind == FAKE_DRIP)
+    if (kind == FAKE_DRIP)
         return drip(fd, a->body.data + at, a->body.size - at);
-    if (fault->kind == FAKE_STALL)
+    if (kind == FAKE_PAUSE)
+        return usleep(1000000) == 0 && send_all(fd, a->body.data + at, a->body.size - at);
+    if (kind == FAKE_CLOSE)
+        return false;
+    if (kind == FAKE_STALL)
         wait_for_end(fd);
     else
         usleep(2000);       /* the client must read the sent bytes before the reset discards them */
@@ -250,6 +278,7 @@ static bool send_answer(int fd, const struct fake_request *r, const struct fake_
 {
     const bool is_head = strcmp(r->method, "HEAD") == 0;
     const bool has_length = fault == NULL || fault->kind != FAKE_NO_LENGTH;
+    const bool is_stray = fault != NULL && fault->kind == FAKE_STRAY && a->body.size != 0;
     char head[512], length[64] = "";
 
     if (fault != NULL && (fault->kind == FAKE_LOSE || fault->kind == FAKE_SILENCE)) {
@@ -262,9 +291,9 @@ static bool send_answer(int fd, const struct fake_request *r, const struct fake_
         send_headers(fd);
         return false;
     }
-    if (has_length)
+    if (has_length && !a->has_no_length)
         snprintf(length, sizeof(length), "Content-Length: %zu\r\n",
-                 is_head ? a->content_length : a->body.size);
+                 is_head ? a->content_length : a->body.size - is_stray);
     snprintf(head, sizeof(head), "HTTP/1.1 %d Said\r\n%s%s%s", a->status, length,
              fault != NULL && fault->header != NULL ? fault->header : "",
              fault != NULL && fault->header != NULL ? "\r\n" : "");
@@ -276,38 +305,65 @@ static bool send_answer(int fd, const struct fake_request *r, const struct fake_
 
 /* ---- A request ------------------------------------------------------------------------------- */
 
-static bool answer(struct connection *c, const struct fake_request *r)
+static void damage(uint8_t *data, size_t size, const struct fake_fault *fault)
+{
+    if (size != 0)
+        data[fake_fault_at(fault, size)] ^= (uint8_t)(1 << (fault->at / size % 8));
+}
+
+/* Computes the response. Called with the lock held. */
+static void serve_locked(struct fake_server *s, struct fake_request *r,
+                         const struct fake_fault *fault, struct fake_answer *a)
+{
+    const enum fake_kind kind = fault != NULL ? fault->kind : 0;
+
+    if (kind == FAKE_STATUS) {
+        a->status = fault->status;
+        if (fault->code != NULL)
+            fake_answer_body(a, "<?xml version=\"1.0\"?><Error><Code>%s</Code>"
+                             "<Message>%s</Message></Error>", fault->code,
+                             fault->message != NULL ? fault->message : "as the test wants it");
+        return;
+    }
+    if (kind == FAKE_RESET)
+        return;
+    if (kind == FAKE_DAMAGED_REQUEST)
+        damage(r->body, r->body_size, fault);
+    s->serve(s->context, r, fault, a);
+    if (kind == FAKE_TWICE) {
+        a->status = 200;
+        a->headers.size = a->body.size = 0;
+        s->serve(s->context, r, fault, a);
+    }
+    if (kind == FAKE_DAMAGED_BODY && a->status / 100 == 2)
+        damage(a->body.data, a->body.size, fault);
+    if (kind == FAKE_TORN)
+        a->body.size = fake_fault_at(fault, a->body.size);
+    if (kind == FAKE_NUL && a->body.size != 0)
+        a->body.data[fake_fault_at(fault, a->body.size)] = '\0';
+}
+
+static bool answer(struct connection *c, struct fake_request *r)
 {
     struct fake_server *s = c->server;
     struct fake_answer a = { .status = 200, .headers = BUF_INIT(HEAD_MOST),
                              .body = BUF_INIT(SIZE_MAX / 4) };
-    struct fake_fault fault;
-    bool faulty, more;
+    struct fake_fault chosen, *fault;
+    fake_served_fn *served;
+    bool more;
     char *line;
 
     check(asprintf(&line, "%s %s?%s", r->method, r->path, r->query) >= 0, "asprintf");
+    fault = begin_request(s, r, line, &chosen) ? &chosen : NULL;
     pthread_mutex_lock(&s->lock);
-    s->locked.busy++;
-    s->locked.peak = MAX(s->locked.peak, s->locked.busy);
-    faulty = find_fault_locked(s, line, &fault);
-    s->locked.failed += faulty;
-    check(s->locked.log_count < LOG_MOST, "more requests than the log holds");
-    s->locked.log[s->locked.log_count++] = line;
-    if (faulty && fault.kind == FAKE_STATUS) {
-        a.status = fault.status;
-        if (fault.code != NULL)
-            fake_answer_body(&a, "<?xml version=\"1.0\"?><Error><Code>%s</Code>"
-                             "<Message>as the test wants it</Message></Error>", fault.code);
-    } else if (!faulty || fault.kind != FAKE_RESET) {
-        s->serve(s->context, r, faulty ? &fault : NULL, &a);
-    }
-    if (faulty && fault.kind == FAKE_TORN)
-        a.body.size = MIN(a.body.size, fault.at);
+    serve_locked(s, r, fault, &a);
+    served = s->locked.served;
     pthread_mutex_unlock(&s->lock);
-    if (faulty && fault.kind == FAKE_RESET)
+    if (served != NULL)
+        served(s->context, r);
+    if (fault != NULL && fault->kind == FAKE_RESET)
         reset(c->fd);
-    more = (!faulty || fault.kind != FAKE_RESET) &&
-           send_answer(c->fd, r, &a, faulty ? &fault : NULL);
+    more = (fault == NULL || fault->kind != FAKE_RESET) && send_answer(c->fd, r, &a, fault);
     pthread_mutex_lock(&s->lock);
     s->locked.busy--;
     pthread_mutex_unlock(&s->lock);
@@ -316,7 +372,10 @@ static bool answer(struct connection *c, const struct fake_request *r)
     return more;
 }
 
-/* "GET /path?query HTTP/1.1\r\nName: value\r\n..." */
+/* Parses the head of a request. If the server is used as a proxy, the target begins with the scheme
+ * and the host, which are skipped.
+ *
+ * "GET /path?query HTTP/1.1\r\nName: value\r\n..." */
 static void parse(char *head, struct fake_request *r)
 {
     char *line = strsep(&head, "\n"), *word = strsep(&line, " ");
@@ -325,6 +384,8 @@ static void parse(char *head, struct fake_request *r)
     snprintf(r->method, sizeof(r->method), "%s", word);
     word = strsep(&line, " ");
     check(word != NULL, "a request line");
+    if (strncmp(word, "http://", 7) == 0)
+        word += 7 + strcspn(word + 7, "/");
     r->path = strdup(strsep(&word, "?"));
     r->query = strdup(word != NULL ? word : "");
     r->headers = out = malloc(strlen(head) + 1);
@@ -349,7 +410,7 @@ static bool read_body(struct connection *c, struct fake_request *r)
     memcpy(r->body, c->buffer, have);
     memmove(c->buffer, c->buffer + have, c->have - have);
     c->have -= have;
-    if (expect != NULL && have == 0)
+    if (expect != NULL && have == 0 && !c->is_mute)
         ok = send_all(c->fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     while (ok && have < r->body_size) {
         const size_t most = c->bytes_per_ms != 0 ? c->bytes_per_ms * 10 : r->body_size;
@@ -441,6 +502,7 @@ static void *accept_all(void *argument)
         }
         setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
         c->bytes_per_ms = s->locked.bytes_per_ms;
+        c->is_mute = s->locked.is_mute;
         while (slot < s->locked.connections && s->locked.sockets[slot] >= 0)
             slot++;
         check(slot < CONNECTIONS_MOST, "more connections than there is room for");
@@ -513,15 +575,21 @@ void fake_server_clear_faults(struct fake_server *s)
 {
     pthread_mutex_lock(&s->lock);
     s->locked.fault_count = 0;
-    s->locked.storm_percent = 0;
     pthread_mutex_unlock(&s->lock);
 }
 
-void fake_server_storm(struct fake_server *s, unsigned percent, uint64_t seed)
+void fake_server_watch(struct fake_server *s, fake_choose_fn *choose, fake_served_fn *served)
 {
     pthread_mutex_lock(&s->lock);
-    s->locked.storm_percent = percent;
-    rng_seed(&s->locked.rng, RNG_LANE, seed, 0, 0);
+    s->locked.choose = choose;
+    s->locked.served = served;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void fake_server_continues(struct fake_server *s, bool continues)
+{
+    pthread_mutex_lock(&s->lock);
+    s->locked.is_mute = !continues;
     pthread_mutex_unlock(&s->lock);
 }
 

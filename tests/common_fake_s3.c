@@ -45,7 +45,8 @@ static const size_t part_bytes_least =
 #include "tests/s3/rules.def"
     ;
 
-void fake_s3_error(struct fake_answer *a, const char *code, const char *more)
+void fake_s3_refuse(struct fake_answer *a, const char *code, const char *message,
+                    const char *more)
 {
     size_t i = 0;
 
@@ -53,9 +54,14 @@ void fake_s3_error(struct fake_answer *a, const char *code, const char *more)
         if (++i == COUNT_OF(errors))
             abort();        /* tests/s3/rules.def has no such error */
     a->status = errors[i].status;
-    a->body.size = 0;
+    a->headers.size = a->body.size = 0;
     fake_answer_body(a, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code>"
-                     "<Message>fake</Message>%s</Error>", code, more);
+                     "<Message>%s</Message>%s</Error>", code, message, more);
+}
+
+void fake_s3_error(struct fake_answer *a, const char *code, const char *more)
+{
+    fake_s3_refuse(a, code, "fake", more);
 }
 
 /* ---- Objects --------------------------------------------------------------------------------- */
@@ -78,7 +84,7 @@ struct fake_object *fake_s3_object(const struct fake_s3 *s3, const char *path)
     return o;
 }
 
-static void object_remove(struct fake_s3 *s3, const char *path)
+bool fake_s3_remove_locked(struct fake_s3 *s3, const char *path)
 {
     struct fake_object **place = &s3->objects, *o;
 
@@ -86,11 +92,27 @@ static void object_remove(struct fake_s3 *s3, const char *path)
         place = &(*place)->next;
     o = *place;
     if (o == NULL)
-        return;
+        return false;
     *place = o->next;
     free(o->path);
     free(o->data);
+    free(o->meta);
     free(o);
+    return true;
+}
+
+/* Computes an ETag without quotes: the MD5 of the bytes or, as with KMS, a text of the same form
+ * that is never the same. */
+static void tag(struct fake_s3 *s3, const void *data, size_t size, char text[33])
+{
+    char number[16];
+
+    if (!s3->kms) {
+        md5_text(data, size, text);
+        return;
+    }
+    snprintf(number, sizeof(number), "tag %u", ++s3->tag_number);
+    md5_text(number, strlen(number), text);
 }
 
 /* Adds an object, and takes ownership of the data. */
@@ -98,16 +120,14 @@ static struct fake_object *object_add(struct fake_s3 *s3, const char *path, uint
                                       size_t size)
 {
     struct fake_object *o = calloc(1, sizeof(*o)), **place = &s3->objects;
-    char md5[33];
+    char text[33];
 
-    object_remove(s3, path);
+    fake_s3_remove_locked(s3, path);
     o->path = strdup(path);
     o->data = data;
     o->size = size;
-    md5_text(data, size, md5);
-    if (s3->kms)
-        md5[0] ^= 1;
-    snprintf(o->etag, sizeof(o->etag), "\"%s\"", md5);
+    tag(s3, data, size, text);
+    snprintf(o->etag, sizeof(o->etag), "\"%s\"", text);
     while (*place != NULL && strcmp((*place)->path, path) < 0)
         place = &(*place)->next;
     o->next = *place;
@@ -128,6 +148,18 @@ void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t 
     fake_server_lock(s3->server);      /* the service may be responding to a request */
     object_add(s3, path, copy_of(data, size), size);
     fake_server_unlock(s3->server);
+}
+
+/* Returns the lines of a request's headers whose names begin with "x-amz-meta-". */
+static char *meta_of(const struct fake_request *r)
+{
+    char *meta = malloc(strlen(r->headers) + 1), *out = meta;
+
+    for (const char *line = r->headers; *line != '\0'; line = strchr(line, '\n') + 1)
+        if (strncmp(line, "x-amz-meta-", 11) == 0)
+            out = mempcpy(out, line, strcspn(line, "\n") + 1);
+    *out = '\0';
+    return meta;
 }
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
@@ -158,19 +190,70 @@ static bool has_parameter(const struct fake_request *r, const char *name)
     return value != NULL;
 }
 
-/* Returns the code with which a condition of the request refuses it, or NULL. `o` is the request's
- * object, or NULL if it does not exist. */
-static const char *refusal_of(const struct fake_request *r, const struct fake_object *o)
+const char *fake_s3_key(const char *path)
+{
+    const char *slash = strchr(path + 1, '/');
+
+    return slash != NULL ? slash + 1 : "";
+}
+
+const char *fake_s3_operation(const struct fake_request *r, const char *key)
+{
+    static const char *const names[][3] = {
+        { "PUT", "PutObject", "UploadPart" }, { "GET", "GetObject", "GetObject" },
+        { "HEAD", "HeadObject", "HeadObject" }, { "POST", "?", "CompleteMultipartUpload" },
+        { "DELETE", "DeleteObject", "AbortMultipartUpload" },
+    };
+    const bool begins = has_parameter(r, "uploads");
+
+    if (*key == '\0')
+        return begins ? "ListMultipartUploads" : "ListObjectsV2";
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(names[i][0], r->method) == 0)
+            return begins ? "CreateMultipartUpload" : names[i][1 + has_parameter(r, "uploadId")];
+    return "?";
+}
+
+static bool is_read(const struct fake_condition *c)
+{
+    return strcmp(c->method, "GET") == 0 || strcmp(c->method, "HEAD") == 0;
+}
+
+/* Returns whether the object's ETag is that of a condition's header. radosgw compares it without
+ * its quotes before a write. */
+static bool is_same(const struct fake_s3 *s3, const struct fake_condition *c, const char *etag,
+                    const struct fake_object *o)
+{
+    const size_t size = strlen(o->etag);
+
+    if (!is_read(c) && strcmp(c->header, "if-match") == 0 && fake_s3_speaks(s3, "bare_etags"))
+        return strlen(etag) == size - 2 && strncmp(etag, o->etag + 1, size - 2) == 0;
+    return strcmp(etag, o->etag) == 0;
+}
+
+static bool is_ignored(const struct fake_s3 *s3, const struct fake_condition *c)
+{
+    return !is_read(c) &&
+           (fake_s3_speaks(s3, "no_conditions") ||
+            (strcmp(c->header, "if-match") == 0 && fake_s3_speaks(s3, "no_if_match")));
+}
+
+/* Returns the code with which a condition of the request refuses it, or NULL. If several codes are
+ * right, one is chosen at random. `o` is the request's object, or NULL if it does not exist. */
+static const char *refusal_of(struct fake_s3 *s3, const struct fake_request *r,
+                              const struct fake_object *o)
 {
     const char *code = NULL;
+    unsigned count = 0;
 
-    for (size_t i = 0; i < COUNT_OF(conditions) && code == NULL; i++) {
+    for (size_t i = 0; i < COUNT_OF(conditions); i++) {
         const struct fake_condition *c = &conditions[i];
-        char *etag = fake_header(r, c->header);
+        char *etag = strcmp(c->method, r->method) == 0 ? fake_header(r, c->header) : NULL;
         const char *state = o == NULL ? "absent"
-                          : etag != NULL && strcmp(etag, o->etag) == 0 ? "same" : "other";
+                          : etag != NULL && is_same(s3, c, etag, o) ? "same" : "other";
 
-        if (etag != NULL && strcmp(c->method, r->method) == 0 && strcmp(c->object, state) == 0)
+        if (etag != NULL && strcmp(c->object, state) == 0 && !is_ignored(s3, c) &&
+            rng_below(&s3->chance.rng, ++count) == 0)
             code = c->code;
         free(etag);
     }
@@ -179,16 +262,23 @@ static const char *refusal_of(const struct fake_request *r, const struct fake_ob
 
 /* ---- GET and HEAD ---------------------------------------------------------------------------- */
 
-/* Parses a range such as "bytes=1-2" of an object with `size` bytes. Returns 1 for a valid range, 0
- * if the whole object is requested, and -1 if the range lies outside of the object. */
+/* Parses a range such as "bytes=1-2" or "bytes=-1" of an object with `size` bytes. Returns 1 for a
+ * valid range, 0 if the whole object is requested, and -1 if the range lies outside of the
+ * object. */
 static int parse_range(const struct fake_request *r, size_t size, size_t *first, size_t *last)
 {
     char *text = fake_header(r, "range");
+    size_t count = 0;
+    const bool is_end = text != NULL && sscanf(text, "bytes=-%zu", &count) == 1;
     const int found = text != NULL ? sscanf(text, "bytes=%zu-%zu", first, last) : 0;
 
     free(text);
-    if (found != 2)
+    if (is_end) {
+        *first = size - MIN(count, size);
+        *last = size - 1;
+    } else if (found != 2) {
         return 0;
+    }
     if (*first >= size || *first > *last)
         return -1;
     *last = MIN(*last, size - 1);
@@ -203,14 +293,46 @@ static void add_date(const struct fake_object *o, struct fake_answer *a)
                        1 + (unsigned)(o->etag[1] + o->etag[2] * 5) % 28);
 }
 
-static void get_object(const struct fake_s3 *s3, const struct fake_object *o,
+static void append_body(struct fake_answer *a, const void *data, size_t size)
+{
+    if (buf_append(&a->body, data, size, NULL) != SHEAF_OK)
+        abort();
+}
+
+/* Adds the headers of an object other than its range. */
+static void add_headers(const struct fake_s3 *s3, const struct fake_object *o,
+                        const struct fake_request *r, const struct fake_fault *fault,
+                        struct fake_answer *a)
+{
+    const bool wrong = fault != NULL && fault->kind == FAKE_WRONG_PARTS;
+    char *mode = fake_header(r, "x-amz-checksum-mode");
+
+    fake_answer_header(a, "Accept-Ranges: bytes");
+    for (const char *line = o->meta; line != NULL && *line != '\0'; line = strchr(line, '\n') + 1)
+        fake_answer_header(a, "%.*s", (int)strcspn(line, "\n"), line);
+    for (unsigned i = 0; i < FAKE_SUMS; i++)
+        if (mode != NULL && o->sums.text[i][0] != '\0' && !s3->no_checksums)
+            fake_answer_header(a, "%s: %s", fake_sum_kinds[i]->header, o->sums.text[i]);
+    if (s3->kms && !s3->hides_kms)
+        fake_answer_header(a, "x-amz-server-side-encryption: aws:kms");
+    if (s3->etags != FAKE_STRONG_ETAGS && s3->etags != FAKE_NOTHING)
+        add_date(o, a);
+    if (s3->etags <= FAKE_WEAK_ETAGS)
+        fake_answer_header(a, "ETag: %s%s%s", s3->etags == FAKE_WEAK_ETAGS ? "W/" : "",
+                           wrong ? "\"0123456789abcdef0123456789abcdef" : o->etag,
+                           wrong ? o->etag + 33 : "");
+    free(mode);
+}
+
+static void get_object(struct fake_s3 *s3, const struct fake_object *o,
                        const struct fake_request *r, const struct fake_fault *fault,
                        struct fake_answer *a)
 {
     const enum fake_kind kind = fault != NULL ? fault->kind : 0;
     size_t first = 0, last = o->size - 1;
     int range = kind == FAKE_WHOLE ? 0 : parse_range(r, o->size, &first, &last);
-    const char *refusal = refusal_of(r, o);
+    const bool is_first = range > 0 && last == 0;
+    const char *refusal = refusal_of(s3, r, o);
 
     if (refusal != NULL) {
         fake_s3_error(a, refusal, "");
@@ -224,46 +346,50 @@ static void get_object(const struct fake_s3 *s3, const struct fake_object *o,
     if (range == 0 || o->size == 0)
         first = 0, last = o->size - 1;
     if (kind == FAKE_SHORT)
-        last -= MIN(MAX(fault->at, 1), last - first);
+        last -= fault->anywhere ? fake_fault_at(fault, last + 1 - first)
+                                : MIN(MAX(fault->at, 1), last - first);
     if (kind == FAKE_LONG)
         last = MIN(last + fault->at, o->size - 1);
     a->status = range != 0 ? 206 : 200;
-    if (range != 0)
+    /* A client that asks for the first byte learns only the total, which must then be right. */
+    if (range != 0 && kind != FAKE_NO_RANGE)
         fake_answer_header(a, "Content-Range: bytes %zu-%zu/%zu",
-                           first + (kind == FAKE_WRONG_RANGE), last, o->size);
-    if (o->mark[0] != '\0')
-        fake_answer_header(a, S3_MARK ": %s", o->mark);
-    if (s3->etags != FAKE_STRONG_ETAGS && s3->etags != FAKE_NOTHING)
-        add_date(o, a);
-    if (s3->etags <= FAKE_WEAK_ETAGS)
-        fake_answer_header(a, "ETag: %s%s%s", s3->etags == FAKE_WEAK_ETAGS ? "W/" : "",
-                           kind == FAKE_WRONG_ETAG ? "\"another\""
-                           : kind == FAKE_WRONG_PARTS ? "\"0123456789abcdef0123456789abcdef"
-                           : o->etag, kind == FAKE_WRONG_PARTS ? o->etag + 33 : "");
+                           first + (kind == FAKE_WRONG_RANGE),
+                           last + (kind == FAKE_WRONG_RANGE && first == last),
+                           o->size + (kind == FAKE_WRONG_TOTAL && !is_first));
+    add_headers(s3, o, r, fault, a);
     a->content_length = last + 1 - first;
-    if (strcmp(r->method, "HEAD") != 0 && buf_append(&a->body, o->data + first, last + 1 - first,
-                                                     NULL) != SHEAF_OK)
-        abort();
+    if (strcmp(r->method, "HEAD") != 0)
+        append_body(a, o->data + first, last + 1 - first);
+    if (kind == FAKE_LONG_BODY && range != 0)
+        append_body(a, "x", 1);
 }
 
-/* Compares the received bytes with the checksums in the request's headers. Returns false and sets
- * the response if the bytes differ. */
+/* Compares the received bytes with the checksums in the request's headers, and returns them. If
+ * the bytes differ, returns false and sets the response. */
 static bool compare_checksum(const struct fake_s3 *s3, const struct fake_request *r,
-                             const struct fake_fault *fault, struct fake_answer *a)
+                             const struct fake_fault *fault, struct fake_sums *sums,
+                             struct fake_answer *a)
 {
-    static const struct s3_checksum *const kinds[] = { &s3_crc64nvme, &s3_crc32c };
     const bool damaged = fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0;
 
-    for (size_t i = 0; i < COUNT_OF(kinds) && !s3->no_checksums; i++) {
-        char *sum = fake_header(r, kinds[i]->header);
+    memset(sums, 0, sizeof(*sums));
+    if (s3->no_checksums)
+        return true;
+    fake_sums_sent(r, sums);
+    for (unsigned i = 0; i < FAKE_SUMS; i++) {
+        char found[24];
 
-        if (sum != NULL && damaged)
+        if (sums->text[i][0] == '\0')
+            continue;
+        fake_sum(i, r->body, r->body_size, found);
+        if (damaged || strcmp(found, sums->text[i]) != 0) {
             fake_s3_error(a, "BadDigest", "");
-        else if (sum != NULL)
-            fake_answer_header(a, "%s: %s", kinds[i]->header, sum);
-        free(sum);
+            return false;
+        }
+        fake_answer_header(a, "%s: %s", fake_sum_kinds[i]->header, found);
     }
-    return a->status == 200;
+    return true;
 }
 
 /* ---- Uploads --------------------------------------------------------------------------------- */
@@ -285,6 +411,7 @@ static void upload_free(struct fake_upload **place)
     for (size_t i = 0; i < COUNT_OF(u->parts); i++)
         free(u->parts[i].data);
     free(u->path);
+    free(u->meta);
     free(u);
 }
 
@@ -292,11 +419,16 @@ static void begin_upload(struct fake_s3 *s3, const char *path, const struct fake
                          struct fake_answer *a)
 {
     struct fake_upload *u = calloc(1, sizeof(*u));
-    char *mark = fake_header(r, S3_MARK);
+    char *kind = fake_header(r, "x-amz-checksum-algorithm");
 
+    for (unsigned i = 0; i < FAKE_SUMS && kind != NULL && !s3->no_checksums; i++)
+        if (strcmp(kind, fake_sum_kinds[i]->word) == 0)
+            u->kind = fake_sum_kinds[i];
+    free(kind);
+    if (u->kind != NULL && !s3->sums_of_parts)
+        fake_answer_header(a, "x-amz-checksum-type: FULL_OBJECT");
     u->path = strdup(path);
-    snprintf(u->mark, sizeof(u->mark), "%s", mark != NULL ? mark : "");
-    free(mark);
+    u->meta = meta_of(r);
     snprintf(u->id, sizeof(u->id), "upload+%u", ++s3->upload_number);
     u->next = s3->uploads;
     s3->uploads = u;
@@ -304,45 +436,86 @@ static void begin_upload(struct fake_s3 *s3, const char *path, const struct fake
                      "</InitiateMultipartUploadResult>", u->id);
 }
 
-static void put_part(struct fake_s3 *s3, struct fake_upload *u, unsigned number, uint8_t *data,
-                     size_t size, struct fake_answer *a)
+/* Keeps a part, and takes ownership of the data. */
+static void keep_part(struct fake_s3 *s3, struct fake_part *part, uint8_t *data, size_t size,
+                      const struct fake_sums *sums, struct fake_answer *a)
 {
-    struct fake_part *part = &u->parts[number - 1];
-
     free(part->data);
     part->data = data;
     part->size = size;
-    md5_text(data, size, part->md5);
-    if (s3->kms)
-        part->md5[0] ^= 1;
+    part->sums = *sums;
+    tag(s3, data, size, part->etag);
     if (s3->kms && !s3->hides_kms)
         fake_answer_header(a, "x-amz-server-side-encryption: aws:kms");
-    fake_answer_header(a, "ETag: \"%s\"", part->md5);
+    fake_answer_header(a, "ETag: \"%s\"", part->etag);
 }
 
-/* Joins the parts that the request's body names. They must be the uploaded parts, in order. Returns
- * NULL, or the code with which the request is refused. */
-static const char *join_parts(const struct fake_upload *u, const struct fake_request *r,
-                              struct buf *whole, unsigned *count)
+static void put_part(struct fake_s3 *s3, struct fake_upload *u, unsigned long number,
+                     const struct fake_request *r, const struct fake_fault *fault,
+                     struct fake_answer *a)
 {
-    char *text = strndup((const char *)r->body, r->body_size);
+    struct fake_sums sums;
+    uint8_t *data;
+
+    if (number < 1 || number > COUNT_OF(u->parts)) {
+        fake_s3_error(a, "InvalidRequest", "");
+        return;
+    }
+    if (!compare_checksum(s3, r, fault, &sums, a))
+        return;
+    for (unsigned i = 0; i < FAKE_SUMS; i++)
+        if (u->kind == fake_sum_kinds[i] && sums.text[i][0] == '\0') {
+            fake_s3_refuse(a, "InvalidRequest", "the upload has another checksum", "");
+            return;
+        }
+    data = copy_of(r->body, r->body_size);
+    if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
+        data[r->body_size / 2] ^= 1;
+    keep_part(s3, &u->parts[number - 1], data, r->body_size, &sums, a);
+}
+
+/* Returns whether the text of a part in the request for a completion has an element with this
+ * value, perhaps in quotes. */
+static bool names(const char *text, const char *element, const char *value)
+{
+    const char *end = strstr(text, "</Part>");
+    char start[64];
+    const char *at;
+
+    snprintf(start, sizeof(start), "<%s>", element);
+    at = strstr(text, start);
+    if (at == NULL || end == NULL || at > end)
+        return false;
+    at += strlen(start);
+    at += *at == '"' ? 1 : strncmp(at, "&quot;", 6) == 0 ? 6 : 0;
+    return strncmp(at, value, strlen(value)) == 0 && strchr("\"&<", at[strlen(value)]) != NULL;
+}
+
+/* Finds the parts that the request's body names, which must be the uploaded parts, in order.
+ * Returns NULL, or the code with which the request is refused. */
+static const char *find_parts(const struct fake_upload *u, const struct fake_request *r,
+                              const struct fake_part *parts[FAKE_PARTS_MOST], unsigned *count)
+{
+    char *text = strndup((const char *)r->body, r->body_size), number[16];
     bool good = true;
-    char expected[128];
 
     *count = 0;
     for (const char *at = text; good && (at = strstr(at, "<Part>")) != NULL; at++) {
-        const struct fake_part *part = &u->parts[(*count)++];
+        const struct fake_part *part = &u->parts[*count];
 
-        snprintf(expected, sizeof(expected), "<Part><PartNumber>%u</PartNumber><ETag>\"%s\"</ETag>",
-                 *count, part->md5);
-        good = part->data != NULL && strncmp(at, expected, strlen(expected)) == 0 &&
-               buf_append(whole, part->data, part->size, NULL) == SHEAF_OK;
+        parts[(*count)++] = part;
+        snprintf(number, sizeof(number), "%u", *count);
+        good = part->data != NULL && names(at, "PartNumber", number) &&
+               names(at, "ETag", part->etag);
+        for (unsigned i = 0; i < FAKE_SUMS; i++)
+            good = good && (part->sums.text[i][0] == '\0' ||
+                            names(at, fake_sum_kinds[i]->element, part->sums.text[i]));
     }
     free(text);
     if (!good || *count == 0)
         return "InvalidPart";
     for (unsigned i = 0; i + 1 < *count; i++)
-        if (u->parts[i].size < part_bytes_least)
+        if (parts[i]->size < part_bytes_least)
             return "EntityTooSmall";
     return NULL;
 }
@@ -351,7 +524,7 @@ static const char *join_parts(const struct fake_upload *u, const struct fake_req
 static bool may_act(struct fake_s3 *s3, const char *path, const struct fake_request *r,
                     struct fake_answer *a)
 {
-    const char *refusal = refusal_of(r, fake_s3_object(s3, path));
+    const char *refusal = refusal_of(s3, r, fake_s3_object(s3, path));
     char *none = fake_header(r, "if-none-match"), *match = fake_header(r, "if-match");
 
     if ((none != NULL || match != NULL) && s3->no_conditional_put)
@@ -363,42 +536,89 @@ static bool may_act(struct fake_s3 *s3, const char *path, const struct fake_requ
     return a->status == 200;
 }
 
+/* Returns the object that the parts make. It is not yet one of the service's objects. */
+static struct fake_object *join_parts(const struct fake_s3 *s3, const struct fake_upload *u,
+                                      const struct fake_part *const *parts, unsigned count)
+{
+    struct fake_object *o = calloc(1, sizeof(*o));
+    unsigned char digests[16 * FAKE_PARTS_MOST];
+    char md5[33];
+
+    for (unsigned i = 0; i < count; i++)
+        o->size += parts[i]->size;
+    o->data = malloc(o->size + 1);
+    o->size = 0;
+    for (unsigned i = 0; i < count; i++) {
+        memcpy(o->data + o->size, parts[i]->data, parts[i]->size);
+        o->size += parts[i]->size;
+        for (unsigned j = 0; j < 16; j++)
+            sscanf(parts[i]->etag + 2 * j, "%2hhx", &digests[16 * i + j]);
+    }
+    md5_text(digests, 16 * count, md5);
+    snprintf(o->etag, sizeof(o->etag), "\"%s-%u\"", md5, count);
+    for (unsigned i = 0; i < FAKE_SUMS; i++) {
+        if (u->kind != fake_sum_kinds[i])
+            continue;
+        if (s3->sums_of_parts && u->kind->bits != 64)
+            fake_sum_of_parts(i, parts, count, o->sums.text[i]);
+        else
+            fake_sum(i, o->data, o->size, o->sums.text[i]);
+    }
+    o->meta = strdup(u->meta);
+    return o;
+}
+
+/* Returns whether the object has the checksums in the headers of the request. */
+static bool has_sums(const struct fake_s3 *s3, const struct fake_object *o,
+                     const struct fake_request *r)
+{
+    struct fake_sums sent;
+
+    fake_sums_sent(r, &sent);
+    for (unsigned i = 0; i < FAKE_SUMS; i++)
+        if (sent.text[i][0] != '\0' && !s3->no_checksums &&
+            strcmp(sent.text[i], o->sums.text[i]) != 0)
+            return false;
+    return true;
+}
+
 static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
                             const struct fake_request *r, const struct fake_fault *fault,
                             struct fake_answer *a)
 {
-    struct buf whole = BUF_INIT(SIZE_MAX / 4), md5s = BUF_INIT(65536);
+    const struct fake_part *parts[FAKE_PARTS_MOST];
+    struct fake_object *made, *o;
     const char *refusal;
-    struct fake_object *o;
     unsigned count;
-    char md5[33];
 
     if (fault != NULL && fault->kind == FAKE_ERROR_IN_200) {
-        fake_s3_error(a, fault->code, "");
-        a->status = 200;
+        fake_answer_body(a, "  \n<Error><Code>%s</Code><Message>fake</Message></Error>",
+                         fault->code);
         return;
     }
-    refusal = join_parts(*place, r, &whole, &count);
+    refusal = find_parts(*place, r, parts, &count);
     if (refusal != NULL) {
-        buf_free(&whole);
         fake_s3_error(a, refusal, "");
         return;
     }
-    for (unsigned i = 0; i < count; i++) {
-        unsigned char digest[16];
-
-        EVP_Digest((*place)->parts[i].data, (*place)->parts[i].size, digest, NULL, EVP_md5(), NULL);
-        if (buf_append(&md5s, digest, 16, NULL) != SHEAF_OK)
-            abort();
+    made = join_parts(s3, *place, parts, count);
+    if (!has_sums(s3, made, r)) {
+        fake_s3_error(a, "BadDigest", "");
+        free(made->data);
+        free(made->meta);
+    } else if (may_act(s3, (*place)->path, r, a)) {
+        o = object_add(s3, (*place)->path, made->data, made->size);
+        memcpy(o->etag, made->etag, sizeof(o->etag));
+        o->sums = made->sums;
+        o->meta = made->meta;
+        upload_free(place);
+        fake_answer_body(a, "<CompleteMultipartUploadResult><ETag>%s</ETag>"
+                         "</CompleteMultipartUploadResult>", s3->empty_complete ? "" : o->etag);
+    } else {
+        free(made->data);
+        free(made->meta);
     }
-    md5_text(md5s.data, md5s.size, md5);
-    buf_free(&md5s);
-    o = object_add(s3, (*place)->path, whole.data, whole.size);
-    snprintf(o->etag, sizeof(o->etag), "\"%s-%u\"", md5, count);
-    memcpy(o->mark, (*place)->mark, sizeof(o->mark));
-    upload_free(place);
-    fake_answer_body(a, "<CompleteMultipartUploadResult><ETag>%s</ETag>"
-                     "</CompleteMultipartUploadResult>", s3->empty_complete ? "" : o->etag);
+    free(made);
 }
 
 static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
@@ -409,20 +629,13 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
     char *text = fake_s3_parameter(r, "partNumber");
     const unsigned long number = text != NULL ? strtoul(text, NULL, 10) : 0;
 
-    if (*place == NULL) {
+    if (*place == NULL)
         fake_s3_error(a, "NoSuchUpload", "");
-    } else if (strcmp(r->method, "PUT") == 0 && number >= 1 &&
-               number <= COUNT_OF((*place)->parts)) {
-        uint8_t *data = compare_checksum(s3, r, fault, a) ? copy_of(r->body, r->body_size) : NULL;
-
-        if (data != NULL && fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
-            data[r->body_size / 2] ^= 1;
-        if (data != NULL)
-            put_part(s3, *place, (unsigned)number, data, r->body_size, a);
-    } else if (strcmp(r->method, "POST") == 0) {
-        if (may_act(s3, path, r, a))
-            complete_upload(s3, place, r, fault, a);
-    } else if (strcmp(r->method, "DELETE") == 0) {
+    else if (strcmp(r->method, "PUT") == 0)
+        put_part(s3, *place, number, r, fault, a);
+    else if (strcmp(r->method, "POST") == 0)
+        complete_upload(s3, place, r, fault, a);
+    else if (strcmp(r->method, "DELETE") == 0) {
         upload_free(place);
         a->status = 204;
     } else {
@@ -436,15 +649,18 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
 static void put_object(struct fake_s3 *s3, const char *path, const struct fake_request *r,
                        const struct fake_fault *fault, struct fake_answer *a)
 {
+    struct fake_sums sums;
     struct fake_object *o;
     uint8_t *data;
 
-    if (!may_act(s3, path, r, a) || !compare_checksum(s3, r, fault, a))
+    if (!compare_checksum(s3, r, fault, &sums, a) || !may_act(s3, path, r, a))
         return;
     data = copy_of(r->body, r->body_size);
     if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
         data[r->body_size / 2] ^= 1;
     o = object_add(s3, path, data, r->body_size);
+    o->sums = sums;
+    o->meta = meta_of(r);
     if (s3->kms && !s3->hides_kms)
         fake_answer_header(a, "x-amz-server-side-encryption: aws:kms");
     fake_answer_header(a, "ETag: %s", o->etag);
@@ -464,40 +680,85 @@ static void serve_object(struct fake_s3 *s3, const char *path, const struct fake
         put_object(s3, path, r, fault, a);
     else if (strcmp(r->method, "DELETE") == 0) {
         if (may_act(s3, path, r, a)) {
-            object_remove(s3, path);
+            fake_s3_remove_locked(s3, path);
             a->status = 204;
         }
-    } else if (o == NULL)
+    } else if (strcmp(r->method, "POST") == 0)
+        fake_s3_error(a, "InvalidRequest", "");
+    else if (o == NULL)
         fake_s3_error(a, "NoSuchKey", "");
     else
         get_object(s3, o, r, fault, a);
     free(id);
 }
 
+/* ---- A request ------------------------------------------------------------------------------- */
+
+/* Produces the faults that change a response. */
+static void change(const struct fake_fault *fault, struct fake_answer *a)
+{
+    char *value = NULL;
+
+    if (fault->kind == FAKE_WRONG_ETAG && (value = fake_answer_remove(a, "ETag:")) != NULL)
+        fake_answer_header(a, "ETag: \"another\"");
+    for (unsigned i = 0; i < FAKE_SUMS && fault->kind == FAKE_WRONG_CHECKSUM; i++) {
+        free(value);
+        value = fake_answer_remove(a, fake_sum_kinds[i]->header);
+        if (value != NULL)
+            fake_answer_header(a, "%s: AAAA%s", fake_sum_kinds[i]->header, value + 4);
+    }
+    free(value);
+    if (fault->kind == FAKE_ELSEWHERE) {
+        fake_s3_error(a, "AuthorizationHeaderMalformed", "");
+        fake_answer_header(a, "x-amz-bucket-region: eu-west-1");
+    }
+}
+
+static void serve_path(struct fake_s3 *s3, char *path, const struct fake_request *r,
+                       const struct fake_fault *fault, struct fake_answer *a)
+{
+    const char *what = fake_s3_operation(r, fake_s3_key(path));
+    char *key = strchr(path + 1, '/');
+    bool meets;
+
+    if (strncmp(path, "/no-such-bucket", 15) == 0) {
+        fake_s3_error(a, "NoSuchBucket", "");
+        return;
+    }
+    meets = fake_s3_allows(s3, r, what, a);
+    fake_s3_record(s3, r, what, !meets);
+    if (!meets)
+        return;
+    if (key != NULL && key[1] != '\0') {
+        serve_object(s3, path, r, fault, a);
+        return;
+    }
+    if (key != NULL)
+        *key = '\0';
+    if (has_parameter(r, "uploads"))
+        fake_s3_list_uploads(s3, r, path, a);
+    else if (s3->listing != FAKE_LISTING_ENDS)
+        fake_s3_list_for_ever(s3, r, a);
+    else
+        fake_s3_list_objects(s3, r, path, fault, a);
+}
+
 static void serve(void *context, const struct fake_request *r, const struct fake_fault *fault,
                   struct fake_answer *a)
 {
     struct fake_s3 *s3 = context;
-    char *path = strdup(r->path), *key;
+    char *path = strdup(r->path);
 
     if (!url_decode(path, false)) {
         fake_s3_error(a, "InvalidURI", "");
     } else if (!fake_aws_credentials(s3, r, a) && fake_aws_check(s3, r, a)) {
-        key = strchr(path + 1, '/');
-        if (strncmp(path, "/no-such-bucket", 15) == 0) {
-            fake_s3_error(a, "NoSuchBucket", "");
-        } else if (key != NULL && key[1] != '\0') {
-            serve_object(s3, path, r, fault, a);
-        } else {
-            if (key != NULL)
-                *key = '\0';
-            if (has_parameter(r, "uploads"))
-                fake_s3_list_uploads(s3, r, path, a);
-            else if (s3->listing != FAKE_LISTING_ENDS)
-                fake_s3_list_for_ever(s3, r, a);
-            else
-                fake_s3_list_objects(s3, r, path, a);
-        }
+        serve_path(s3, path, r, fault, a);
+        fake_s3_speak(s3, &(struct fake_speech){
+            .request = r, .key = fake_s3_key(path),
+            .what = fake_s3_operation(r, fake_s3_key(path)), .answer = a,
+            .found = fake_s3_object(s3, path), .has_uploads = s3->uploads != NULL });
+        if (fault != NULL)
+            change(fault, a);
     }
     free(path);
     if (strcmp(r->method, "HEAD") == 0 && a->status >= 300)
@@ -512,7 +773,10 @@ void fake_s3_start(struct fake_s3 *s3)
     s3->page = 1000;
     s3->life_ms = 3600000;
     fake_aws_new_key(s3, false);
+    s3->requests.limit = SIZE_MAX / 4;
+    fake_chance_init(&s3->chance);
     s3->server = fake_server_start(serve, s3);
+    fake_server_watch(s3->server, fake_s3_choose, NULL);
 }
 
 void fake_s3_stop(struct fake_s3 *s3)
@@ -520,10 +784,19 @@ void fake_s3_stop(struct fake_s3 *s3)
     remote_reset(NULL, NULL);
     fake_server_stop(s3->server);
     while (s3->objects != NULL)
-        object_remove(s3, s3->objects->path);
+        fake_s3_remove_locked(s3, s3->objects->path);
+    fake_s3_clear_uploads_locked(s3);
+    regfree(&s3->chance.checked);
+    buf_free(&s3->requests);
+    free(s3->every);
+    free(s3->new);
+    free(s3->form);
+}
+
+void fake_s3_clear_uploads_locked(struct fake_s3 *s3)
+{
     while (s3->uploads != NULL)
         upload_free(&s3->uploads);
-    free(s3->form);
 }
 
 unsigned fake_s3_uploads(const struct fake_s3 *s3)

@@ -51,8 +51,10 @@ void fake_s3_list_for_ever(struct fake_s3 *s3, const struct fake_request *r,
 }
 
 void fake_s3_list_objects(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
-                          struct fake_answer *a)
+                          const struct fake_fault *fault, struct fake_answer *a)
 {
+    const unsigned page = fault != NULL && fault->kind == FAKE_SHORT_PAGE
+                              ? 1 + (unsigned)rng_below(&s3->chance.rng, 3) : s3->page;
     char *prefix = fake_s3_parameter(r, "prefix"), *delimiter = fake_s3_parameter(r, "delimiter");
     char *token = fake_s3_parameter(r, "continuation-token");
     const size_t skip = strlen(bucket) + 1, size = strlen(prefix);
@@ -71,7 +73,7 @@ void fake_s3_list_objects(struct fake_s3 *s3, const struct fake_request *r, cons
             (last_size != 0 && strncmp(key, last, last_size) == 0))
             continue;
         common = common_size(key, size, delimiter);
-        truncated = count++ == s3->page;
+        truncated = count++ == page;
         if (truncated) {
             fake_answer_body(a, "<NextContinuationToken>%s</NextContinuationToken>", key);
         } else if (common != 0) {

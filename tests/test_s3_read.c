@@ -440,7 +440,7 @@ static void test_storm(void **state)
     random_start(&rng);
     fake_s3_use(&s3, 200);
     must(store_open("s3://bucket/dir/object", &object, &error));
-    fake_server_storm(s3.server, 20, rng_next(&rng));
+    fake_s3_storm(&s3, 20, rng_next(&rng));
     while (fake_server_faults(s3.server) - before < wanted) {
         memset(copy, 0, SIZE);
         read_pieces(object, copy, 30, pieces, false);
@@ -451,7 +451,7 @@ static void test_storm(void **state)
                 assert_memory_equal(copy + i * 10000, data + i * 10000, 10000);
         }
     }
-    fake_server_clear_faults(s3.server);
+    fake_s3_storm(&s3, 0, 0);
     assert_true(bad * 50 < good);
     store_close(object);
     fake_s3_use(&s3, STALL_MS);

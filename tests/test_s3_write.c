@@ -477,9 +477,9 @@ static void test_storm(void **state)
         int code;
 
         must(store_remove("s3://bucket/storm", &error));
-        fake_server_storm(s3.server, 20, rng_next(&rng));
+        fake_s3_storm(&s3, 20, rng_next(&rng));
         code = write_object("s3://bucket/storm", SIZE);
-        fake_server_clear_faults(s3.server);
+        fake_s3_storm(&s3, 0, 0);
         good += code == SHEAF_OK;
         bad += code != SHEAF_OK;
         /* uploads whose response was lost */
