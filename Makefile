@@ -55,6 +55,7 @@ LIB_SOURCES  = $(sort $(wildcard $(addsuffix /*.c,$(ROOMS)) $(addsuffix /*/*.c,$
 TOOL_SOURCES = $(sort $(wildcard tools/*.c tools/crops/*.c tools/plan/*.c tools/report/*.c))
 GENERATORS   = $(patsubst tools/generate/%.c,$(BUILD)/%,$(wildcard tools/generate/*.c))
 TESTS        = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/test_*.c))
+FAKE_S3      = $(BUILD)/tests/fake_s3
 TEST_COMMON  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/common_*.c))
 FUZZERS      = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 LIB_OBJECTS  = $(LIB_SOURCES:%.c=$(BUILD)/%.o)
@@ -181,14 +182,14 @@ compiled-parallel:
 	+$(Q)$(COMPILE) compiled
 
 .PHONY: compiled
-compiled: all $(TESTS)
+compiled: all $(TESTS) $(FAKE_S3)
 
 # Slow tests come first, so that all end at about the same time.
 SLOW_TESTS = $(addprefix $(BUILD)/tests/test_,fence memory s3_write frames s3_pack s3_server reader s3_read)
 unit: $(TESTS) ##: unit tests alone
 	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(SLOW_TESTS) $(filter-out $(SLOW_TESTS),$(TESTS))
 
-system: all ##: system tests alone; tests/run_system.sh MODULE runs one
+system: all $(FAKE_S3) ##: system tests alone; tests/run_system.sh MODULE runs one
 	$(Q)BUILD=$(BUILD) tests/run_system.sh
 
 # The unit tests under each sanitizer, in a build directory of its own.
@@ -210,7 +211,7 @@ tsan: ##: unit tests under ThreadSanitizer
 CAMPAIGN_FENCE ?= 1000000
 CAMPAIGN_JOBS  ?= $(shell nproc)
 .PHONY: campaign
-campaign: all python $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
+campaign: all python $(BUILD)/campaign/faults.so $(FAKE_S3) $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/storm.py
@@ -221,7 +222,7 @@ campaign: all python $(BUILD)/campaign/faults.so $(BUILD)/tests/test_fence ##: C
 # unit tests.
 .PHONY: campaign-short
 campaign-short: export SEED ?= 1
-campaign-short: all python $(BUILD)/campaign/faults.so ##: the same for half a minute, with SEED (1)
+campaign-short: all python $(BUILD)/campaign/faults.so $(FAKE_S3) ##: the same for half a minute, with SEED (1)
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_CHAINS=60 CAMPAIGN_S3=0 \
 	    $(PYTHON) tests/campaign/run.py
 	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_FAULTS=1 $(PYTHON) tests/campaign/faults.py
@@ -284,7 +285,7 @@ sources:
 python: $(BUILD)/libsheaf.a $(BUILD)/sheaf ##: the Python extension, in build
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) python/build.sh
 
-python-test: all
+python-test: all $(FAKE_S3)
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) tests/run_python.sh
 
 sdist: ##: build/wheel/sheaf-*.tar.gz, the source distribution for pip

@@ -11,9 +11,9 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 export BUILD PYTHON PYTHONDONTWRITEBYTECODE=1
 tests=$(cd "$(dirname "$0")" && pwd)
 cd "$tests/system" || exit 1
-for program in sheaf make_jpegs; do
+for program in sheaf make_jpegs tests/fake_s3; do
     if ! [ -x "$BUILD/$program" ]; then
-        echo "run_system.sh: $BUILD/$program is missing: run make" >&2
+        echo "run_system.sh: $BUILD/$program is missing: run make compiled" >&2
         exit 1
     fi
 done

@@ -77,7 +77,8 @@ PKG_CONFIG_SYSROOT_DIR=$root \
     AR="$triplet-ar" OBJCOPY="$triplet-objcopy" compiled
 
 mkdir -p "$run/tests"
-for program in "$real"/sheaf "$real"/make_* "$real"/tests/test_* "$real"/tests/serve_*; do
+for program in "$real"/sheaf "$real"/make_* "$real"/tests/test_* "$real"/tests/serve_* \
+    "$real"/tests/fake_s3; do
     [ -f "$program" ] && [ -x "$program" ] || continue
     name=$run${program#"$real"}
     printf '#!/bin/sh\nexec %s -L "%s" "%s" "$@"\n' "$qemu" "$root" "$program" >"$name"

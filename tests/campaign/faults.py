@@ -292,25 +292,26 @@ def differing(found, expected):
 
 
 def start_service(folder):
-    """Starts a small S3 service in this process with the data set and the tree. Returns its environment."""
+    """Starts the fake S3 service with the data set and the tree. Returns the service and its environment."""
     import fake_s3
     import servers
     server = fake_s3.Server(1)
     for name, data in readers.tree_of(os.path.join(folder, "inputs")).items():
         if name.startswith(("set/", "tree/")):
             server.buckets["bucket"].objects[name] = fake_s3.Object(data)
-    return {**servers.clean_environment(), "AWS_ENDPOINT_URL": server.url,
-            "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
+    return server, {**servers.clean_environment(), "AWS_ENDPOINT_URL": server.url,
+                    "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y"}
 
 
 def run_case(job):
     """Tries all calls of one kind in one case. Returns (name, kind, number of failed calls, what was wrong)."""
     name, kind, most, seed = job
     folder = tempfile.mkdtemp(prefix="sheaf-faults-", dir=scratch())
-    wrong, tried = [], 0
+    wrong, tried, server, env = [], 0, None, os.environ
     try:
         make_inputs(os.path.join(folder, "inputs"))
-        env = start_service(folder) if CASES[name].remote else dict(os.environ)
+        if CASES[name].remote:
+            server, env = start_service(folder)
         bench = Bench(folder, CASES[name], kind, dict(env, LC_ALL="C.UTF-8"))
         bench.prepare()
         calls = bench.count()
@@ -326,6 +327,8 @@ def run_case(job):
     except Exception as error:                          # pylint: disable=broad-except
         wrong.append("%s, %s: %s: %s" % (name, kind, type(error).__name__, error))
     finally:
+        if server is not None:
+            server.stop()
         shutil.rmtree(folder, ignore_errors=True)
     return name, kind, tried, wrong
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A storm of faults of S3: commands run against a service with random faults (fake_s3.py), with each kind of checksum
+"""A storm of faults of S3: commands run against a service with random faults (tests/fake_s3.c), with each kind of checksum
 that S3 has for the bytes that it receives.
 
     storm.py                CAMPAIGN_STORM faults (default 10,000) of SEED (default: a new one)
@@ -123,13 +123,11 @@ class Run:
         self.layout = self.chance.randrange(len(LAYOUTS))
         self.ends = collections.Counter()
         self.server = fake_s3.Server("%d %d" % (seed, number))
-        self.server.rules = fake_s3.fake_s3_rules.Rules(**rules)
-        self.server.rules.lies = True
-        self.server.times = self.chance.choice([{}, DAMAGE]) | dict.fromkeys(without, 0)
+        self.server.rules = fake_s3.Rules(lies=True, **rules)
+        self.server.weigh(self.chance.choice([{}, DAMAGE]) | dict.fromkeys(without, 0))
         # The files of a source have no checksums of ours. Neither have the index files for other readers, and a few
         # words in the journal.
-        self.server.has_checks = lambda key: not key.startswith("in/") and not key.endswith(
-            ("/parts", ".idx"))
+        self.server.checked = r"!^in/|/parts$|\.idx$"
         self.server.percent = self.chance.choice([8, 15, 22, 30])
         self.objects = self.server.buckets["bucket"].objects
         self.env = {**servers.clean_environment(), "AWS_ENDPOINT_URL": self.server.url,
@@ -364,9 +362,10 @@ def one_run(job):
             "  again: SEED=%d STORM_FIRST=%d STORM_RUNS=1 python3 tests/campaign/storm.py" % (seed, number),
             *("    " + line for line in run.lines)])
     finally:
+        counts, requests = run.server.counts, run.server.requests
         run.server.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    return run.kind, run.server.counts, run.server.requests, run.ends, report
+    return run.kind, counts, requests, run.ends, report
 
 
 def runs(seed, inputs):

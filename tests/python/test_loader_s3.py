@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import unittest
-from unittest import mock
 
 import sheaf
 from support import Case, pack, samples_of, share_server
@@ -102,15 +101,14 @@ class FromS3(Case):
         self.assertGreater(cached[1], cached[0])
 
     def test_a_server_that_fails_now_and_then(self):
-        faults = [fault for fault in fake_s3.FAULTS
-                  if fault[0] in ("503", "500", "429", "reset", "lose", "cut", "short")]
-        with mock.patch.object(fake_s3, "FAULTS", faults):
-            self.server.percent, before = 8, self.server.faults
-            for workers in (0, 2):
-                loader = self.loader(workers=workers, memory_bytes=16 << 20)
-                self.assertEqual(list(loader), self.expected)
-                loader.close()
-            self.assertGreater(self.server.faults, before)
+        self.server.weigh({name: name in ("503", "500", "429", "reset", "lose", "cut", "short")
+                           for name in self.server.all_faults})
+        self.server.percent, before = 8, self.server.faults
+        for workers in (0, 2):
+            loader = self.loader(workers=workers, memory_bytes=16 << 20)
+            self.assertEqual(list(loader), self.expected)
+            loader.close()
+        self.assertGreater(self.server.faults, before)
 
     def test_an_error_in_the_middle(self):
         """It is raised by the batch that it is in; from the state before it another loader goes on

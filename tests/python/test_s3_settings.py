@@ -26,7 +26,7 @@ class Settings(Case):
     def setUp(self):
         super().setUp()
         self.rules = self.server.rules
-        self.rules.seen.clear()
+        self.rules.forget()
         self.server.buckets.clear()
 
     def written(self, place):
@@ -50,7 +50,7 @@ class Settings(Case):
         sheaf.pack(files, "s3://bucket/pack/", s3=SETTINGS)
         self.check("pack")
         sheaf.pack(files, "s3://bucket/made/", transform=dict, version="1", s3=SETTINGS,
-                   start_method="spawn")    # the server is a thread of this process
+                   start_method="spawn")
         self.check("made")
         sheaf.plan(files, "s3://bucket/plan/", self.path("plan"), s3=SETTINGS)
         sheaf.pack_part(self.path("plan"), 0, 1, s3=SETTINGS)

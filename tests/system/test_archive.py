@@ -436,8 +436,11 @@ class Copied(Archive):
         one, other = (tar_of({"c/%d.bin" % i: random.Random(i + first).randbytes(4 << 20)
                               for i in range(8)}) for first in (0, 100))
 
+        replaced = set()
+
         def served(method, key, _query):
-            if method == "GET":
+            if method == "GET" and key not in replaced:
+                replaced.add(key)
                 self.objects[key] = fake_s3.Object(other)
         self.server.served = served
         for how in ("fail", "skip"):

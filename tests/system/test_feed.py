@@ -514,7 +514,7 @@ class Faults(FeedCase):
         whole = b"".join(self.objects[k].data for k in sorted(self.objects))
         self.server.percent = 5
         # A storm refuses up to 40 requests in turn, and a client tries a request only 10 times.
-        self.server.times = dict.fromkeys(("denied", "silence", "storm"), 0)
+        self.server.weigh(dict.fromkeys(("denied", "silence", "stall", "storm"), 0))
         self.assertTrue(self.fed("s3://bucket/p", epochs=3) == [whole] * 3)
 
     def test_object_changed_between_epochs(self):

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from fake_s3 import Failed, Object, Server
+from fake_s3 import Object, Rules
 import servers
 import support
 
@@ -85,13 +85,11 @@ class Restarts(FakeCase):
 
     def test_interrupted(self):
         self.put({"p/%d" % i: os.urandom(9 << 20) for i in range(9)})
-        original = self.server._get
 
-        def slow(*words):       # one at a time, for a twentieth of a second each
-            time.sleep(0.05)
-            return original(*words)
+        def slow(_method, key, _query):     # one at a time, for a twentieth of a second each
+            time.sleep(0.05 if key else 0)
 
-        self.server._get = slow
+        self.server.fault = slow
         process = subprocess.Popen([support.SHEAF, "fetch", "s3://bucket/p", self.out],
                                    env=self.env, stderr=subprocess.PIPE)
         while self.server.requests < 5:
@@ -107,16 +105,14 @@ class Restarts(FakeCase):
 
     def fail_from(self, offset):
         """Refuses reads of large objects from this offset on. Returns the offsets that were requested so far."""
-        original, asked = Server._get, []
+        asked = []
 
-        def get(bucket, key, headers, fault):
-            first = int(headers.get("range", "bytes=0-")[6:].split("-")[0])
+        def choose(_method, key, _query):
+            first = int(self.server.current.get("range", "bytes=0-")[6:].split("-")[0])
             asked.append((key, first))
-            if offset is not None and first >= offset:
-                raise Failed("AccessDenied")
-            return original(self.server, bucket, key, headers, fault)
+            return "denied" if key and offset is not None and first >= offset else None
 
-        self.server._get = get
+        self.server.fault = choose
         return asked
 
     def test_large_objects_are_gone_on_with(self):
@@ -181,21 +177,17 @@ class Faults(FakeCase):
         files["large"] = chance.randbytes(30 << 20)
         self.put({"p/" + k: v for k, v in files.items()})
         # A storm refuses up to 40 requests in turn, and a client tries a request only 10 times.
-        self.server.times = dict.fromkeys(("denied", "silence", "storm"), 0)
+        self.server.weigh(dict.fromkeys(("denied", "silence", "stall", "storm"), 0))
         self.server.percent = 10
         self.fetch("s3://bucket/p", self.out)
         self.assert_fetched(files)
 
     def change_when_read(self, name, change):
-        original = self.server._get
-
-        def get(bucket, key, headers, fault):
-            answer = original(bucket, key, headers, fault)
-            if key == name and answer[0] // 100 == 2:
+        def served(method, key, _query):
+            if method in ("GET", "HEAD") and key == name and name in self.objects:
                 change()
-            return answer
 
-        self.server._get = get
+        self.server.served = served
 
     def test_object_that_changes_meanwhile(self):
         self.put({"p/a": b"whole", "p/large": bytes(20 << 20)})
@@ -221,28 +213,24 @@ class Faults(FakeCase):
         support.make_tree(self.path("tree"), support.image_tree())
         support.pack(self.path("tree"), self.path("set"), "recordio", "none", "--shard-count", 3)
         files = support.tree_of(self.path("set"))
-        original = self.server._get
         for lost in sorted(files):
             self.put({"p/" + name: data for name, data in files.items()})
 
-            def get(bucket, key, headers, fault, lost=lost):
-                if key == "p/" + lost and "range" in headers:
-                    raise Failed("AccessDenied")
-                return original(bucket, key, headers, fault)
-
-            self.server._get = get
+            self.server.fault = lambda method, key, query, lost=lost: \
+                "denied" if key == "p/" + lost and "range" in self.server.current else None
             self.out = self.path("out-" + lost)
             self.assertIn(lost, self.complaint())
             support.sheaf("verify", self.out, status=1)
             support.sheaf("cat", self.out, "--list", status=1)
-            self.server._get = original
+            self.server.fault = None
             self.fetch("s3://bucket/p", self.out)
             self.assert_fetched(files)
             support.sheaf("verify", self.out)
 
     def test_wrong_bytes(self):
         self.put({"p/%d" % i: os.urandom(1000) for i in range(5)})
-        self.objects["p/3"].data = support.flip(self.objects["p/3"].data, 500)
+        right = self.objects["p/3"]
+        self.objects["p/3"] = Object(support.flip(right.data, 500), right.etag)
         said = self.complaint()
         self.assertIn("p/3: the MD5 of the fetched bytes differs from the ETag", said)
         self.assertNotIn("3", support.tree_of(self.out))
@@ -251,13 +239,7 @@ class Faults(FakeCase):
         files = {str(i): os.urandom(1000) for i in range(9)}
         for name, data in files.items():
             self.objects["p/" + name] = Object(data, '"%032x"' % random.getrandbits(128))
-        original = self.server._get
-
-        def encrypted(*words):
-            status, headers, data = original(*words)
-            return status, {**headers, "x-amz-server-side-encryption": "aws:kms"}, data
-
-        self.server._get = encrypted
+        self.server.rules = Rules(opaque=True)
         said = self.fetch("s3://bucket/p", self.out).stdout
         self.assertIn(b"0 of them verified", said)
         self.assert_fetched(files)
@@ -285,7 +267,7 @@ class Faults(FakeCase):
             self.change_when_read("p/0", lambda: support.write(hog, bytes(5 << 20)))
             self.assertIn("No space left", self.complaint())
             os.unlink(hog)
-            self.server._get = Server._get.__get__(self.server)
+            self.server.served = None
             self.fetch("s3://bucket/p", self.out)
             self.assert_fetched(files)
 

@@ -334,7 +334,7 @@ class RemoteRefusals(Case):
         self.other = make_tree(self.path("other"), files(mark=b"other"))
 
     def refuse(self, end, fault):
-        self.server._fault = lambda method, key, query: \
+        self.server.fault = lambda method, key, query: \
             fault if end and (key.endswith(end) or not key and query.get("prefix", "").endswith(
                 end.rsplit("/", 1)[0] + "/")) else None
 

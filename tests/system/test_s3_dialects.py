@@ -3,7 +3,7 @@
 serve s3, gofakes3, Garage, Adobe S3Mock, s3rver and proxies. A data set is packed, replaced, read, fetched and extended
 there, and no other file may be left."""
 
-import asyncio
+import itertools
 import os
 import re
 import shutil
@@ -13,7 +13,6 @@ import threading
 import unittest
 
 import fake_s3
-import fake_s3_dialects
 import servers
 import support
 from support import make_tree, pack
@@ -71,7 +70,7 @@ class Case(support.Case):
                 return None
             done.append(key)
             return name
-        self.server._fault = choose
+        self.server.fault = choose
         return done
 
 
@@ -106,15 +105,15 @@ class Dialects(Case):
                                            for key in keys).encode())
 
     def test_each(self):
-        for name in fake_s3_dialects.DIALECTS:
+        for name in self.server.all_dialects:
             with self.subTest(name):
                 self.bucket.objects.clear()
-                self.bucket.uploads.clear()
+                self.server.clear_uploads()
                 shutil.rmtree(self.path("here"), ignore_errors=True)
                 self.check(name)
 
     def test_all_at_once(self):
-        self.check(*(set(fake_s3_dialects.DIALECTS) - {
+        self.check(*(set(self.server.all_dialects) - {
             "head_not_implemented", "ranges_of_one_ignored", "no_upload_listing", "no_uploads_400",
             "no_uploads_404", "no_uploads_empty", "no_uploads_204", "whole_objects"}))
 
@@ -123,7 +122,7 @@ class Dialects(Case):
         for name in ("no_uploads_404", "no_uploads_empty", "no_uploads_204"):
             self.server.dialects = name,
             self.bucket.objects.clear()
-            self.server.rules.seen.clear()
+            self.server.rules.forget()
             self.pack()
             counts[name] = [what for what, *_ in self.server.rules.seen].count("ListMultipartUploads")
         self.assertEqual(len(set(counts.values())), 1, counts)
@@ -150,13 +149,7 @@ class Dialects(Case):
 
     def test_size_that_nothing_tells(self):
         self.pack()
-        send = self.server._send
-
-        async def refuse_last(writer, method, status, headers, data, *more):
-            if self.server.current[0].get("range") == "bytes=-1":
-                status, headers, data = 416, {}, b""
-            return await send(writer, method, status, headers, data, *more)
-        self.server._send = refuse_last
+        self.server.fault = lambda *_: "416" if self.server.current.get("range") == "bytes=-1" else None
         self.server.dialects = "unknown_total", "no_head"
         for url in "s3://bucket/set", self.server.url + "/bucket/set":
             before = self.server.requests
@@ -225,7 +218,7 @@ class Once(Case):
                     return None
                 failed.add(kind)
                 return str(status)
-            self.server._fault = choose
+            self.server.fault = choose
             self.bucket.objects.clear()
             self.pack()
             self.run_sheaf("fetch", "s3://bucket/set/", self.path("here"))
@@ -257,7 +250,7 @@ class Ranges(Case):
                 for cache in (), ("--cache", self.path("cache")):
                     with self.subTest((fault, kind, cache)):
                         done = self.once(fault, lambda method, key, query: method == "GET" and
-                                         kind in key and self.server.current[0].get(
+                                         kind in key and self.server.current.get(
                                              "range", "bytes=0-0") != "bytes=0-0")
                         self.assertEqual(support.listing("s3://bucket/set", "--seed", "1", *cache,
                                                          env=self.env), expected)
@@ -283,7 +276,7 @@ class Ranges(Case):
                           ("unpack", "s3://bucket/set", self.path("files"))):
                 with self.subTest((fault, words)):
                     done = self.once(fault, lambda method, key, query: method == "GET" and "shard-" in key
-                                     and self.server.current[0].get("range", "bytes=0-0") != "bytes=0-0")
+                                     and self.server.current.get("range", "bytes=0-0") != "bytes=0-0")
                     self.run_sheaf(*words)
                     self.assertEqual(len(done), 1)
                     shutil.rmtree(self.path("here"), ignore_errors=True)
@@ -298,7 +291,7 @@ class Ranges(Case):
                 ("no range", r"requested bytes 0 to \d+, the server answered \"no Content-Range\""),
                 ("total", "has %d bytes, but %d are expected" % (size + 1, size)),
                 ("long", "the response is longer than the ")):
-            self.server._fault = lambda method, key, query, fault=fault: (
+            self.server.fault = lambda method, key, query, fault=fault: (
                 fault if method == "GET" and "shard-" in key else None)
             before = self.server.requests
             said = self.run_sheaf("cat", "s3://bucket/set", "--no-shuffle", "--null", status=1)
@@ -407,29 +400,23 @@ class Late(Case):
     second time. The server holds the first requests until the command has ended."""
 
     def hold(self, which, begun):
-        """Holds the requests for parts of shards whose numbers are in `which`. If `begun` is set, half of the body is
+        """Holds the requests for parts of shards whose numbers are in `which`. If `begun` is set, a part of the body is
         sent before."""
-        count, send, loop = [0], self.send, self.server.loop
-        self.held, self.over = [], asyncio.Event()
+        self.held, count = [], itertools.count(1)
 
-        async def hold(writer, method, status, headers, data, *more):
-            if status != 206 or len(data) < 2:
-                return await send(writer, method, status, headers, data, *more)
-            count[0] += 1
-            if count[0] not in which:
-                return await send(writer, method, status, headers, data, *more)
-            self.held.append(count[0])
-            if begun:
-                await send(writer, method, status, dict(headers, **{"content-length": str(
-                    len(data))}), data[:len(data) // 2])
-            await self.over.wait()
-            return False
-        self.server._send = hold
-        self.addCleanup(lambda: loop.call_soon_threadsafe(self.over.set))
+        def choose(method, key, query):
+            if method != "GET" or self.server.current.get("range", "bytes=0-0") == "bytes=0-0" or \
+                    key not in self.bucket.objects:
+                return None
+            number = next(count)
+            if number not in which:
+                return None
+            self.held.append(number)
+            return "stall" if begun else "silence"
+        self.server.fault = choose
 
     def setUp(self):
         super().setUp()
-        self.send = self.server._send
         self.env["SHEAF_STALL_SECONDS"] = "1000"
         self.whole = self.path("set")
         pack(make_tree(self.path("in"), support.image_tree(2, 60, size=9000)), self.whole,
@@ -477,13 +464,13 @@ class Unlisted(Case):
             expected = support.tree_of(folder)
             for name, data in expected.items():
                 self.bucket.objects[key + name] = fake_s3.Object(data)
-            self.server._fault = lambda method, key, query: \
+            self.server.fault = lambda method, key, query: \
                 None if key in self.bucket.objects else "denied"
             self.run_sheaf("fetch", "s3://bucket/" + key, self.path("here-" + container))
             self.assertEqual(support.tree_of(self.path("here-" + container)), expected)
 
     def test_no_manifest(self):
-        self.server._fault = lambda *_: "denied"
+        self.server.fault = lambda *_: "denied"
         text = self.run_sheaf("fetch", "s3://bucket/set/", self.path("here"), status=1)
         self.assertIn("listing s3://bucket/set/: AccessDenied", text)
 
@@ -502,12 +489,12 @@ class Full(Case):
             return None
         for jobs in ("1", "8"):
             tried.clear()
-            self.server._fault = choose
+            self.server.fault = choose
             text = self.pack("--shard-count", "6", "--jobs", jobs, status=1,
                              env={"AWS_MAX_ATTEMPTS": "3"})
             self.assertIn("gave up after 3 attempts", text)
             self.assertEqual(tried, ["set/shard-000000.tar"] * 3)
-            self.server._fault = lambda *_: None
+            self.server.fault = None
             self.pack("--shard-count", "6", "--resume")
             self.run_sheaf("verify", "s3://bucket/set")
             self.bucket.objects.clear()
@@ -518,19 +505,14 @@ class AtOnce(Case):
     round trip."""
 
     def watch(self, name):
-        """Returns the largest number of requests in progress at the same time for which name(method, key) is true."""
-        answer, self.now, self.most = self.server._answer, 0, 0
+        """Delays the requests for which name(method, target) is true. Then self.most is the largest number of them in
+        progress at the same time."""
+        self.server.set("slow", 0)
+        self.server.fault = lambda method, key, query: "slow" if name(method, self.server.target) else None
 
-        async def watched(writer, method, target, headers, body):
-            found = name(method, target)
-            self.now += found
-            self.most = max(self.most, self.now)
-            await asyncio.sleep(0.1 if found else 0)
-            try:
-                return await answer(writer, method, target, headers, body)
-            finally:
-                self.now -= found
-        self.server._answer = watched
+    @property
+    def most(self):
+        return self.server.most_slow
 
     def test_looks_for_stray_files(self):
         self.watch(lambda method, target: method == "GET" and target.endswith(
@@ -581,9 +563,8 @@ class AtOnce(Case):
         chance = support.random.Random(1)
         tree = make_tree(self.path("tree"), {"%02d.bin" % i: chance.randbytes(4 << 20) for i in range(24)})
         self.run_sheaf("pack", tree, "s3://bucket/set", *FORMAT, "--shard-size", "60MB")
-        answer, most = self.server._answer, {}
+        most = {}
         for words in (("cat", "--no-shuffle", "--null"), ("verify",)):
-            self.server._answer = answer
             self.watch(lambda method, target: method == "GET" and ".tar" in target)
             self.run_sheaf(words[0], "s3://bucket/set", *words[1:])
             most[words[0]] = self.most
@@ -594,10 +575,9 @@ class AtOnce(Case):
         for container in support.CONTAINERS:
             self.run_sheaf("pack", tree, "s3://bucket/" + container, "--format", container,
                            "--shard-count", "120")
-        answer, most = self.server._answer, {}
+        most = {}
         for container in support.CONTAINERS:
             for words in (), ("--threads", "3"):
-                self.server._answer = answer
                 self.watch(lambda method, target: "shard-" in target)
                 self.run_sheaf("verify", "s3://bucket/" + container, *words)
                 most[container, words] = self.most
@@ -694,20 +674,13 @@ class Proxy(Case):
 class RetryAfter(Case):
     """Tests waits that a server asks for."""
 
-    def ask(self, status, seconds, times):
-        left = [times]
-        send = self.server._send
-
-        async def refuse(writer, method, code, headers, data, *more):
-            if left[0]:
-                left[0] -= 1
-                code, headers, data = status, {"retry-after": str(seconds)}, b""
-            return await send(writer, method, code, headers, data, *more)
-        self.server._send = refuse
+    def ask(self, fault, times):
+        left = [fault] * times
+        self.server.fault = lambda *_: left.pop() if left else None
 
     def test_longer_than_a_request_may_take(self):
         self.pack()
-        self.ask(503, 3600, 99)
+        self.ask("503 for an hour", 99)
         text = self.run_sheaf("cat", "s3://bucket/set", "--null", status=1)
         self.assertIn("HTTP status 503; the server asks to wait for 3600 s (Retry-After), and a "
                       "request may take 900 s (SHEAF_REQUEST_TIMEOUT)", text)
@@ -715,7 +688,7 @@ class RetryAfter(Case):
     def test_a_long_one_is_told_once(self):
         self.pack()
         for seconds, told in ((5, 1), (1, 0)):
-            self.ask(429, seconds, 1)
+            self.ask("429 for %d s" % seconds, 1)
             text = self.run_sheaf("cat", "s3://bucket/set", "--null")
             self.assertEqual(text.count("the server asks to wait for"), told, text)
 

@@ -10,7 +10,6 @@ import time
 import unittest
 
 import fake_s3
-import fake_s3_rules
 import servers
 import support
 from support import make_tree, pack
@@ -62,7 +61,7 @@ class Case(support.Case):
                         AWS_REGION="us-east-1")
 
     def demand(self, **how):
-        self.server.rules = fake_s3_rules.Rules(**how)
+        self.server.rules = fake_s3.Rules(**how)
         return self.server.rules
 
     def run_sheaf(self, *words, status=0, env=None):
@@ -183,7 +182,7 @@ class Checksums(Case):
             if "-" in found.etag and not whole:
                 self.assertRegex(value, r"^[A-Za-z0-9+/]{6}==-[0-9]+$")
             else:
-                self.assertEqual(value, fake_s3_rules.crc(kind, found.data))
+                self.assertEqual(value, self.server.sum(kind, found.data))
 
     def test_each_kind(self):
         for kind, whole in (("crc64nvme", True), ("crc32c", True), ("crc32c", False)):
@@ -212,19 +211,19 @@ class Checksums(Case):
         self.objects.clear()
         rules = self.demand()
         self.run_sheaf(*self.words, env=dict(env, AWS_REQUEST_CHECKSUM_CALCULATION="when_required"))
-        self.assertFalse(any(fake_s3_rules.sent(headers) for _, _, headers in rules.seen))
+        self.assertFalse(any(fake_s3.sent(headers) for _, _, headers in rules.seen))
 
     def test_what_is_damaged_on_its_way_is_sent_again(self):
         self.server.percent = 25
-        self.server._fault = lambda method, key, query: \
+        self.server.fault = lambda method, key, query: \
             "store" if method == "PUT" and self.server.chance.random() < 0.2 else None
-        for kind in fake_s3_rules.POLYNOMIALS:
+        for kind in fake_s3.SUMS:
             self.objects.clear()
             self.run_sheaf(*self.words, "--s3", "checksum=" + kind)
             self.check_set()
 
     def test_an_answer_that_says_another_one_is_an_error(self):
-        self.server._fault = lambda method, key, query: \
+        self.server.fault = lambda method, key, query: \
             "lie" if method == "PUT" and "partNumber" in query else None
         text = self.run_sheaf(*self.words, "--s3", "checksum=crc64nvme", status=1,
                               env={"AWS_MAX_ATTEMPTS": "2"})
@@ -232,7 +231,7 @@ class Checksums(Case):
         self.assertNotIn("set/dataset.json", self.objects)
 
     def test_an_object_that_has_another_one_is_an_error(self):
-        self.server._fault = lambda method, key, query: \
+        self.server.fault = lambda method, key, query: \
             "lie" if method == "HEAD" and "shard-" in key else None
         text = self.run_sheaf(*self.words, "--s3", "checksum=crc64nvme", status=1)
         self.assertRegex(text, r"and checksum AAAA\S+, its parts make CRC-64/NVME \S+=")
@@ -242,7 +241,7 @@ class Checksums(Case):
         words = ["pack", self.tree, "s3://bucket/set", *FORMAT, "--shard-size", "9MB", "--s3",
                  "checksum=crc64nvme"]
         pack(self.tree, self.path("whole"), "webdataset", "none", "--shard-size", "9MB")
-        self.server._fault = lambda method, key, query: \
+        self.server.fault = lambda method, key, query: \
             "silence" if method == "PUT" and "uploadId" in query else None
         with subprocess.Popen([support.SHEAF, *words], env=self.env, stdin=subprocess.DEVNULL,
                               stderr=subprocess.PIPE) as process:
@@ -251,7 +250,7 @@ class Checksums(Case):
                 time.sleep(0.02)
             process.send_signal(signal.SIGKILL)
         self.assertTrue(self.server.buckets["bucket"].uploads)
-        self.server._fault = lambda method, key, query: None
+        self.server.fault = None
         self.run_sheaf(*words, "--resume")
         self.check_set(expected=support.tree_of(self.path("whole")))
         self.check_sums("crc64nvme")
@@ -280,7 +279,7 @@ class Checksums(Case):
                 done.result()
         for what, key, headers in rules.seen:
             if what == "PutObject":
-                self.assertEqual(list(fake_s3_rules.sent(headers)), [kinds[key.split("/")[0]]], key)
+                self.assertEqual(list(fake_s3.sent(headers)), [kinds[key.split("/")[0]]], key)
 
 
 if __name__ == "__main__":
