@@ -88,7 +88,8 @@ for _limit in ("multipart limit", "multipart limit, signed"):
 _check(8, "rate", "sheaf pack to s3", "GB/s", "aws s3 cp", least=3)
 
 for _codec in ("gzip", "lz4"):
-    _check(9, _codec, "sheaf " + _codec, "GB/s", _codec + " -dc", least=1.8)
+    _check(9, _codec + ": rate", "sheaf " + _codec, "GB/s", _codec + " -dc", least=1.8)
+    _check(9, _codec + ": CPU a GB", "sheaf " + _codec, "CPU s/GB", _codec + " -dc", most=1.2)
 
 for _what in ("read", "pack"):
     _name = "%s, %%s" % _what
