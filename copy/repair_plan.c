@@ -47,7 +47,6 @@ struct remaking {
     struct planner planner;
     struct repair_places places;
     struct plan plan;
-    struct plan_stash stash;
     struct block_setup setup;
     /* Used only if the data set is a split, and the plan is made without tables of keys: index of
      * this split in the plan. */
@@ -204,8 +203,6 @@ static int repair_plan_make(struct remaking *m, const bool *damaged, struct shea
         *err = kind;
         code = kind.code;
     }
-    if (code == SHEAF_OK)
-        code = planner_stash(p, &m->stash, err);
     return code != SHEAF_OK || m->is_placed ? code : find_split(m, err);
 }
 
@@ -262,7 +259,7 @@ static void find_difference(void *context, const struct journal_entry *entry)
 static void name_difference(const struct remaking *m, size_t shard, size_t at, char *text,
                             size_t size)
 {
-    const struct plan_rows rows = plan_stash_rows(&m->stash);
+    const struct plan_rows rows = planner_rows(&m->planner);
     struct plan_batch batch = { .plan = { .shards = NULL } };
 
     text[0] = '\0';
@@ -372,7 +369,7 @@ static int remake_planned(struct remaking *m, size_t at, struct sheaf_error *err
     struct sheaf_pack_result result = { .shards = 0 };
     const struct pack_run run = {
         .options = &m->options, .setup = &m->setup, .output = &r->output,
-        .problems = &m->problems, .watch = &r->watch, .rows = plan_stash_rows(&m->stash),
+        .problems = &m->problems, .watch = &r->watch, .rows = planner_rows(&m->planner),
         .first = at, .end = at + 1,
     };
     int code = run_check_memory(&run, err);
@@ -428,7 +425,6 @@ static int fail_shard(struct repair *r, size_t shard, int code, const struct she
 
 static void close_remaking(struct remaking *m)
 {
-    plan_stash_close(&m->stash);
     plan_free(&m->plan);
     repair_places_close(&m->places);
     planner_close(&m->planner);
@@ -595,7 +591,6 @@ static int repair_part(struct repair *r, size_t part, bool *damaged, struct shea
         .repair = r, .part = part, .from = r->from, .from_count = r->from_count,
         .first = part == 0 ? 0 : (size_t)m->growths[part - 1].shards,
         .end = part == m->growth_count ? m->shard_count : (size_t)m->growths[part].shards,
-        .stash.blocks.fd = -1,
     };
     int code = is_any_damaged(&making, damaged) ? remake_part(&making, damaged, true, err)
                                                 : SHEAF_OK;

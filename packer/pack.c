@@ -56,7 +56,6 @@ struct pack {
     struct problems problems, converted;
     struct watch watch;
     struct plan plan;
-    struct plan_stash stash;    /* its samples */
     struct block_setup setup;
     struct sheaf_pack_result result;
     /* In a dry run, the error that a real run would return. Its code is SHEAF_OK if a real run
@@ -81,8 +80,6 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
     planner->tells_cls = p->options.dry_run;
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
-    if (code == SHEAF_OK)
-        code = planner_stash(planner, &p->stash, err);
     /* The identity of a plan is a hash by which a later run recognises that it may resume this run.
      * The argument `false` leaves the states of the source files (sizes and times) out of this
      * hash. Instead, the journal stores a hash of these states for each shard. So if one file
@@ -247,7 +244,7 @@ static struct pack_run run_of(struct pack *p, const struct pack_target *t)
     planner_setup(&p->planner, &p->setup);
     return (struct pack_run){
         .options = &p->options, .setup = &p->setup, .output = &t->output,
-        .problems = &p->problems, .watch = &p->watch, .rows = plan_stash_rows(&p->stash),
+        .problems = &p->problems, .watch = &p->watch, .rows = planner_rows(&p->planner),
         .first = t->first, .end = t->end, .resumes = p->options.resume,
     };
 }
@@ -303,7 +300,7 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
  * killed before them. */
 static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
-    const struct plan_rows rows = plan_stash_rows(&p->stash);
+    const struct plan_rows rows = planner_rows(&p->planner);
 
     for (size_t i = t->first; i < t->end; i++)
         t->appended.files_packed += rows.sections[i].files;
@@ -476,7 +473,6 @@ static void close_pack(struct pack *p)
 {
     for (uint32_t i = 0; i < p->target_count; i++)
         output_close(&p->targets[i].output);
-    plan_stash_close(&p->stash);
     plan_free(&p->plan);
     planner_close(&p->planner);
     problems_free(&p->problems);
@@ -506,7 +502,7 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
                        const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                        struct sheaf_error *error)
 {
-    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .converted.on_error = SHEAF_SKIP,
+    struct pack p = { .dest = dest, .converted.on_error = SHEAF_SKIP,
                       .targets[0] = { .dest = dest, .output.lock = -1 }, .target_count = 1 };
     struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
@@ -669,8 +665,8 @@ static int try_plan(struct pack *given, const struct pack_onto *onto, const char
                     struct sheaf_error *err)
 {
     struct grow grows[SPLIT_LIMIT] = { { .prefix = NULL } };
-    struct pack p = { .options = given->options, .dest = given->dest, .stash.blocks.fd = -1,
-                      .grows = grows, .last = hash };
+    struct pack p = { .options = given->options, .dest = given->dest, .grows = grows,
+                      .last = hash };
     int code = open_grows(&p, onto, err);
 
     p.options.report = NULL;
@@ -741,8 +737,7 @@ int pack_onto(const char *const *sources, size_t count, const struct pack_onto *
               struct sheaf_error *error)
 {
     struct grow grows[SPLIT_LIMIT] = { { .prefix = NULL } };
-    struct pack p = { .options = *options, .dest = onto->dest, .grows = grows,
-                      .stash.blocks.fd = -1 };
+    struct pack p = { .options = *options, .dest = onto->dest, .grows = grows };
     struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
     int code = scopes_open(&scopes, onto->dest, NULL, options->s3, &found);

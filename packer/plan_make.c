@@ -154,19 +154,17 @@ static int prepare_output(struct making *m, struct sheaf_error *err)
 static int plan_make_write_plan(struct making *m, const char *url, struct sheaf_error *err)
 {
     struct buf skipped = BUF_INIT(SIZE_MAX / 4);
-    struct plan_writer *out = NULL;
-    int code = plan_writer_open(url, &out, err);
+    struct store_writer *out = NULL;
+    int code = plan_make_set_facts(m, &skipped, err);
 
     if (code == SHEAF_OK)
-        code = planner_write(&m->planner, plan_writer_sections(out), err);
-    if (code == SHEAF_OK)
-        code = plan_make_set_facts(m, &skipped, err);
+        code = plan_file_create(url, &out, err);
     if (code == SHEAF_OK)
         code = check_output(m, err);
     if (code == SHEAF_OK)
-        code = plan_writer_commit(out, &m->facts, err);
+        code = plan_file_write(out, &m->facts, &m->planner.sections, err);
     else
-        plan_writer_abort(out);
+        store_abort(out);
     if (code == SHEAF_OK)
         code = prepare_output(m, err);
     buf_free(&skipped);
@@ -183,13 +181,11 @@ static int plan_make_plan(struct making *m, const char *const *sources, size_t c
                             &m->facts.plan, url, err);
 
     planner->tells_cls = true;
-    if (code == SHEAF_OK)
-        code = planner_make(planner, sources, count, m->dest, err);
+    planner->setup = &m->setup;
     if (code == SHEAF_OK)       /* refuses a sample that no part could pack */
         code = run_memory_left(&m->setup, m->dest, 0, m->options.memory_bytes,
                                &planner->memory_left, err);
-    planner->setup = &m->setup;
-    return code;
+    return code == SHEAF_OK ? planner_make(planner, sources, count, m->dest, err) : code;
 }
 
 static int make_and_write(struct making *m, const char *const *sources, size_t count,

@@ -11,18 +11,16 @@
 static int plan_store_write(const struct plan_facts *facts, enum output_ask ask, const char *url,
                             struct output *output, struct sheaf_error *err)
 {
-    struct plan_writer *w = NULL;
+    struct store_writer *out = NULL;
     bool finished;
-    int code = plan_writer_open(url, &w, err);
+    int code = plan_file_create(url, &out, err);
 
-    for (size_t i = 0; i < facts->plan.shard_count && code == SHEAF_OK; i++)
-        code = plan_sections_end_shard(plan_writer_sections(w), err);
     if (code == SHEAF_OK)
         code = output_check(output, ask, err);
     if (code == SHEAF_OK)
-        code = plan_writer_commit(w, facts, err);
+        code = plan_file_write(out, facts, NULL, err);
     else
-        plan_writer_abort(w);
+        store_abort(out);
     if (code == SHEAF_OK)
         code = output_claim(output, ask, &finished, err);
     return code;

@@ -46,6 +46,7 @@ void planner_close(struct planner *p)
 {
     class_list_free(&p->list);
     plan_sort_close(&p->sort);
+    plan_sections_free(&p->sections);
     filter_close(&p->filter);
     naming_close(&p->naming);
     for (size_t i = 0; i < p->source_count; i++)
@@ -341,7 +342,8 @@ static int sort_samples(struct planner *p, struct sheaf_error *err)
     return code;
 }
 
-int planner_plan(struct planner *p, struct sheaf_error *err)
+/* Groups the files into samples, and divides the samples into shards. */
+static int planner_divide(struct planner *p, struct sheaf_error *err)
 {
     int code;
 
@@ -361,32 +363,6 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
                        (unsigned long long)p->filtered);
-    return code;
-}
-
-static int planner_make_plan(struct planner *p, const char *const *urls, size_t count,
-                             const char *dest, struct sheaf_error *err)
-{
-    int code = planner_open_sources(p, urls, count, err);
-
-    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        code = refuse_dataset(&p->sources[i], err);
-    if (code == SHEAF_OK && dest != NULL)
-        code = planner_refuse(p, dest, err);
-    if (code == SHEAF_OK)
-        code = scan_sources(p, err);
-    return code == SHEAF_OK ? planner_plan(p, err) : code;
-}
-
-/* Scans the sources and makes the plan. The caller can interrupt only this step. Later steps cannot
- * be interrupted, because they would leave the destination half changed. */
-int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
-                 struct sheaf_error *err)
-{
-    const volatile int *before = interrupt_watch(p->options->interrupt);
-    const int code = planner_make_plan(p, urls, count, dest, err);
-
-    interrupt_watch(before);
     return code;
 }
 
@@ -472,31 +448,66 @@ static int write_shards(struct planner *p, struct shard_writing *w, struct sheaf
     return code;
 }
 
-int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_error *err)
+static int write_plan(struct planner *p, struct sheaf_error *err)
 {
-    struct shard_writing w = { .out = out, .found = BUF_INIT(SIZE_MAX / 4),
+    struct shard_writing w = { .out = &p->sections, .found = BUF_INIT(SIZE_MAX / 4),
                          .record = BUF_INIT(SIZE_MAX / 4), .progress.stage = "write" };
     int code = write_shards(p, &w, err);
 
     plan_sort_end(&p->sort);
     buf_free(&w.found);
     buf_free(&w.record);
+    if (code == SHEAF_OK)
+        code = plan_sections_end(&p->sections, err);
     return code == SHEAF_OK ? problems_conserve(p->problems, p->files, p->files_packed, err)
                             : code;
 }
 
 /* Number of bytes of the plan that stay in memory while the blocks are packed; the rest is in a
  * temporary file. The number is constant, so packing ten times the files needs no more memory. */
-#define STASH_BYTES ((size_t)1 << 20)
+#define SECTION_BYTES ((size_t)1 << 20)
 
-int planner_stash(struct planner *p, struct plan_stash *stash, struct sheaf_error *err)
+int planner_plan(struct planner *p, struct sheaf_error *err)
 {
-    int code = plan_stash_open(stash, p->sort.directory, MIN(p->sort.memory_bytes, STASH_BYTES),
-                               err);
+    int code = planner_divide(p, err);
 
     if (code == SHEAF_OK)
-        code = planner_write(p, &stash->sections, err);
-    return code == SHEAF_OK ? plan_stash_end(stash, p->plan, err) : code;
+        code = plan_sections_open(&p->sections, p->sort.directory,
+                                  MIN(p->sort.memory_bytes, SECTION_BYTES), err);
+    return code == SHEAF_OK ? write_plan(p, err) : code;
+}
+
+struct plan_rows planner_rows(const struct planner *p)
+{
+    return plan_sections_rows(&p->sections, p->plan);
+}
+
+/* ---- The whole ------------------------------------------------------------------------------- */
+
+static int planner_make_plan(struct planner *p, const char *const *urls, size_t count,
+                             const char *dest, struct sheaf_error *err)
+{
+    int code = planner_open_sources(p, urls, count, err);
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = refuse_dataset(&p->sources[i], err);
+    if (code == SHEAF_OK && dest != NULL)
+        code = planner_refuse(p, dest, err);
+    if (code == SHEAF_OK)
+        code = scan_sources(p, err);
+    return code == SHEAF_OK ? planner_plan(p, err) : code;
+}
+
+/* Scans the sources and makes the plan. The caller can interrupt only this step. Later steps cannot
+ * be interrupted, because they would leave the destination half changed. */
+int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
+                 struct sheaf_error *err)
+{
+    const volatile int *before = interrupt_watch(p->options->interrupt);
+    const int code = planner_make_plan(p, urls, count, dest, err);
+
+    interrupt_watch(before);
+    return code;
 }
 
 /* ---- The plan as a whole --------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes a plan: scans the sources, sorts the files into samples, and divides the samples into
- * shards. The samples of each shard are written to a plan file for many machines (plan_make.c) or
- * to a stash for this process (pack.c). The samples are never all in memory, because plan_sort.h
- * makes streams of them. */
+ * shards. The samples of each shard are written to a section (plan_section.h). This process packs
+ * them from there (pack.c), or copies them to a plan file for many machines (plan_make.c). The
+ * samples are never all in memory, because plan_sort.h makes streams of them. */
 #ifndef PACKER_PLANNER_H
 #define PACKER_PLANNER_H
 
@@ -11,7 +11,6 @@
 #include "packer/class_list.h"
 #include "packer/plan/plan_section.h"
 #include "packer/plan/plan_sort.h"
-#include "packer/plan/plan_stash.h"
 #include "packer/source/source.h"
 
 struct planner {
@@ -38,6 +37,7 @@ struct planner {
     uint64_t memory_left;
     /* counts of the fields of each split's samples; NULL if fields are not counted */
     struct tally *fields;
+    struct plan_sections sections;      /* the samples of the plan */
 };
 
 /* Initialises a planner. `list` has the classes whose numbers the user has given, or is NULL. The
@@ -57,15 +57,13 @@ int planner_make(struct planner *planner, const char *const *urls, size_t count,
 /* Returns an error if the destination `dest` lies inside one of the sources. Otherwise the files of
  * the data set would become source files of the next run. */
 int planner_refuse(const struct planner *planner, const char *dest, struct sheaf_error *err);
-/* Groups the files that were found into samples, and divides the samples into shards. Returns
- * SHEAF_ERR_NOT_FOUND if there is nothing to pack. */
+/* Groups the files that were found into samples, divides the samples into shards, and writes the
+ * samples of each shard to its section. Afterwards each shard of the plan has its payload size and
+ * the hash of its source files, and the plan has its plan hash. Returns SHEAF_ERR_NOT_FOUND if
+ * there is nothing to pack. */
 int planner_plan(struct planner *planner, struct sheaf_error *err);
-/* Writes the samples of the plan, shard by shard, to `out`. Afterwards each shard of the plan has
- * its payload size and the hash of its source files, and the plan has its plan hash. */
-int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
-/* Writes the samples of the plan to a new stash (memory or a temporary file), from which this
- * process packs them. */
-int planner_stash(struct planner *planner, struct plan_stash *stash, struct sheaf_error *err);
+/* Returns a struct with which plan_rows_load() reads the samples of the plan. */
+struct plan_rows planner_rows(const struct planner *planner);
 /* Fills in the settings of blocks (the packer's jobs) as far as the plan determines these
  * settings. */
 void planner_setup(const struct planner *planner, struct block_setup *setup);
@@ -73,7 +71,7 @@ void planner_setup(const struct planner *planner, struct block_setup *setup);
 /* Calls options->class_count for each class. */
 void planner_count_classes(const struct planner *planner);
 
-/* Gives the plan its identity (plan_identify). Called after planner_write. */
+/* Gives the plan its identity (plan_identify). Called after planner_make. */
 int planner_identify(const struct planner *planner, bool of_sources, struct sheaf_error *err);
 /* Sets json[i] to the options for the manifest of split i, as JSON text. The caller frees the texts
  * even after an error. */

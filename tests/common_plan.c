@@ -7,7 +7,6 @@
 
 #include "packer/plan/plan_batch.h"
 #include "packer/plan/plan_record.h"
-#include "packer/plan/plan_stash.h"
 #include "packer/planner.h"
 
 struct catalog catalog;
@@ -66,9 +65,9 @@ static int scan(struct sheaf_error *err)
 }
 
 /* Loads all samples of the plan at once, which the packer never does. */
-static int load(const struct plan_stash *stash, struct sheaf_error *err)
+static int load(struct sheaf_error *err)
 {
-    const struct plan_rows rows = plan_stash_rows(stash);
+    const struct plan_rows rows = planner_rows(&planner);
     const int code = plan_rows_load(&rows, 0, plan.shard_count, &batch, err);
 
     plan.samples = batch.plan.samples;
@@ -80,22 +79,16 @@ static int load(const struct plan_stash *stash, struct sheaf_error *err)
 
 static int make(struct sheaf_error *err)
 {
-    struct plan_stash stash;
     size_t bad = problems.count;
-    int code = planner_plan(&planner, err);
+    int code;
 
-    if (code == SHEAF_ERR_NOT_FOUND)
-        return SHEAF_OK;
-    if (code != SHEAF_OK)
-        return code;
     for (size_t i = 0; i < catalog.file_count; i++)
         bad -= catalog.files[i].bad;
     planner.files += bad;
-    code = planner_stash(&planner, &stash, err);
-    if (code == SHEAF_OK)
-        code = load(&stash, err);
-    plan_stash_close(&stash);
-    return code;
+    code = planner_plan(&planner, err);
+    if (code == SHEAF_ERR_NOT_FOUND)
+        return SHEAF_OK;
+    return code == SHEAF_OK ? load(err) : code;
 }
 
 int plan_catalog(const struct sheaf_pack_options *options, struct sheaf_error *err)

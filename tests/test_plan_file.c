@@ -132,11 +132,15 @@ static void assert_same_sample(const struct plan *a, const struct plan_sample *x
 
 static void write_plan(const char *url, struct plan_facts *facts)
 {
-    struct plan_writer *writer;
+    struct plan_sections sections;
+    struct store_writer *out;
 
-    assert_int_equal(plan_writer_open(url, &writer, &err), SHEAF_OK);
-    assert_int_equal(plan_add_samples(plan_writer_sections(writer), &err), SHEAF_OK);
-    assert_int_equal(plan_writer_commit(writer, facts, &err), SHEAF_OK);
+    assert_int_equal(plan_sections_open(&sections, "/tmp", 1, &err), SHEAF_OK);
+    assert_int_equal(plan_add_samples(&sections, &err), SHEAF_OK);
+    assert_int_equal(plan_sections_end(&sections, &err), SHEAF_OK);
+    assert_int_equal(plan_file_create(url, &out, &err), SHEAF_OK);
+    assert_int_equal(plan_file_write(out, facts, &sections, &err), SHEAF_OK);
+    plan_sections_free(&sections);
 }
 
 /* Stores a plan of random files. Returns its path. */

@@ -61,18 +61,14 @@ struct plan_facts {
 
 /* ---- Writing (plan_file_write.c) ------------------------------------------------------------- */
 
-struct plan_writer;
-
-int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* Returns the struct to which the caller adds the samples of each shard. The struct writes these
- * samples to the plan file. */
-struct plan_sections *plan_writer_sections(struct plan_writer *writer);
-/* Writes the rest of the plan file after the samples, and makes the file visible.
- * facts->plan.shards must be the finished shards, in order. Frees the writer even after an
+/* Begins to write a plan file, so that a caller whose plan cannot be stored finds this out before
+ * it changes the destination. Sets *out to the writer of the file. */
+int plan_file_create(const char *url, struct store_writer **out, struct sheaf_error *err);
+/* Writes the whole plan file, and makes it visible. `sections` has a section for each shard of
+ * facts->plan, in order. It is NULL if the plan stores no samples. Frees `out` even after an
  * error. */
-int plan_writer_commit(struct plan_writer *writer, const struct plan_facts *facts,
-                       struct sheaf_error *err);
-void plan_writer_abort(struct plan_writer *writer);     /* NULL is fine */
+int plan_file_write(struct store_writer *out, const struct plan_facts *facts,
+                    const struct plan_sections *sections, struct sheaf_error *err);
 
 /* ---- Reading (plan_file_read.c) -------------------------------------------------------------- */
 

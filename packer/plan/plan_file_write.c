@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a plan file. The section with the samples of a shard is written when the shard ends. After
- * the last section follow the facts, the table of shards, and the end of the file. */
-#include <stdlib.h>
+ * Writes a plan file. After its head follow the sections with the samples of each shard, the facts,
+ * the table of shards, and the end of the file. */
 #include <string.h>
 #include <xxhash.h>
 
@@ -10,129 +9,101 @@
 #include "base/error.h"
 #include "packer/plan/plan_file.h"
 
-struct plan_writer {
-    struct store_writer *out;
-    uint64_t offset;            /* bytes written */
-    struct plan_sections sections;
-};
+/* Largest number of bytes of the sections that are in memory while they are copied. */
+#define COPY_BYTES ((uint64_t)256 << 10)
 
-static int plan_file_write_put_bytes(void *context, const void *data, size_t size,
-                                     struct sheaf_error *err)
+int plan_file_create(const char *url, struct store_writer **out, struct sheaf_error *err)
 {
-    struct plan_writer *w = context;
+    const int code = store_sweep(url, err);
 
-    w->offset += size;
-    return store_write(w->out, data, size, err);
+    return code == SHEAF_OK ? store_create(url, out, err) : code;
 }
 
-int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err)
+static int plan_file_write_head(struct store_writer *out, struct sheaf_error *err)
 {
-    struct plan_writer *w = calloc(1, sizeof(*w));
     uint8_t head[PLAN_HEAD_BYTES] = PLAN_FILE_MAGIC;
-    int code;
 
-    if (w == NULL)
-        return err_memory(err, sizeof(*w));
     store32(head + 8, PLAN_FILE_VERSION);
-    code = plan_sections_open(&w->sections, sizeof(head), plan_file_write_put_bytes, w, err);
-    if (code == SHEAF_OK)
-        code = store_sweep(url, err);
-    if (code == SHEAF_OK)
-        code = store_create(url, &w->out, err);
-    if (code == SHEAF_OK)
-        code = plan_file_write_put_bytes(w, head, sizeof(head), err);
-    if (code == SHEAF_OK)
-        *writer = w;
-    else
-        plan_writer_abort(w);
-    return code;
+    return store_write(out, head, sizeof(head), err);
 }
 
-struct plan_sections *plan_writer_sections(struct plan_writer *w)
+static int copy_sections(struct store_writer *out, const struct plan_sections *sections,
+                         struct sheaf_error *err)
 {
-    return &w->sections;
-}
-
-static void plan_file_write_writer_free(struct plan_writer *w)
-{
-    plan_sections_free(&w->sections);
-    free(w);
-}
-
-void plan_writer_abort(struct plan_writer *w)
-{
-    if (w == NULL)
-        return;
-    store_abort(w->out);
-    plan_file_write_writer_free(w);
-}
-
-/* ---- The end --------------------------------------------------------------------------------- */
-
-static int put_facts(struct plan_writer *w, const struct plan_facts *facts, uint64_t *foot,
-                     struct sheaf_error *err)
-{
-    struct buf text = BUF_INIT(PLAN_FACTS_LIMIT);
-    int code = plan_facts_write(facts, &text, err);
-
-    foot[0] = w->offset;
-    foot[1] = text.size;
-    foot[2] = XXH3_64bits(text.data, text.size);
-    if (code == SHEAF_OK)
-        code = plan_file_write_put_bytes(w, text.data, text.size, err);
-    buf_free(&text);
-    return code;
-}
-
-static int put_table(struct plan_writer *w, const struct plan *plan, uint64_t *foot,
-                     struct sheaf_error *err)
-{
-    const struct plan_section *sections = plan_sections_ended(&w->sections);
-    XXH3_state_t *sum = w->sections.sum;
+    const struct tempfile *from = &sections->blocks;
+    struct buf room = BUF_INIT(SIZE_MAX / 4);
     int code = SHEAF_OK;
 
-    XXH3_64bits_reset(sum);
-    foot[3] = w->offset;
+    for (uint64_t at = 0; at < from->size && code == SHEAF_OK; at += COPY_BYTES) {
+        const size_t size = (size_t)MIN(from->size - at, COPY_BYTES);
+        const uint8_t *data;
+
+        code = tempfile_view(from, at, size, &room, &data, err);
+        if (code == SHEAF_OK)
+            code = store_write(out, data, size, err);
+    }
+    buf_free(&room);
+    return code;
+}
+
+/* Makes the table of shards, which states the place of each shard's section in the file. */
+static int make_table(const struct plan *plan, const struct plan_sections *sections,
+                      struct buf *table, struct sheaf_error *err)
+{
+    const struct plan_section none = { .sum = XXH3_64bits(NULL, 0) };
+    int code = SHEAF_OK;
+
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        const struct plan_section *s = &sections[i];
-        uint64_t entry[] = { s->offset, s->bytes, plan->shards[i].sample_count, s->files,
-                             plan->shards[i].payload_bytes, s->sum };
+        const struct plan_section *s = sections == NULL ? &none
+                                                        : &plan_sections_ended(sections)[i];
+        uint64_t entry[] = { PLAN_HEAD_BYTES + s->offset, s->bytes, plan->shards[i].sample_count,
+                             s->files, plan->shards[i].payload_bytes, s->sum };
 
         _Static_assert(sizeof(entry) == PLAN_ENTRY_BYTES, "an entry of the table");
         words_le(entry, COUNT_OF(entry));
-        XXH3_64bits_update(sum, entry, sizeof(entry));
-        code = plan_file_write_put_bytes(w, entry, sizeof(entry), err);
+        code = buf_append(table, entry, sizeof(entry), err);
     }
-    foot[4] = w->offset - foot[3];
-    foot[5] = XXH3_64bits_digest(sum);
     return code;
 }
 
-int plan_writer_commit(struct plan_writer *w, const struct plan_facts *facts,
-                       struct sheaf_error *err)
+/* Writes the facts and the table, and the foot with their places and checksums. The facts begin at
+ * `offset`. */
+static int write_rest(struct store_writer *out, const struct buf *facts, const struct buf *table,
+                      uint64_t offset, struct sheaf_error *err)
 {
-    uint64_t foot[PLAN_FOOT_BYTES / sizeof(uint64_t)];
-    const size_t ended = w->sections.ended.size / sizeof(struct plan_section);
-    struct store_writer *out = w->out;
-    int code = SHEAF_OK;
+    uint64_t foot[PLAN_FOOT_BYTES / sizeof(uint64_t)] = {
+        offset, facts->size, XXH3_64bits(facts->data, facts->size),
+        offset + facts->size, table->size, XXH3_64bits(table->data, table->size),
+    };
+    int code = store_write(out, facts->data, facts->size, err);
 
-    if (ended != facts->plan.shard_count)
-        code = err_set(err, SHEAF_ERR_STATE, "%zu sections of %zu shard%s", ended,
-                       facts->plan.shard_count, plural(facts->plan.shard_count));
     if (code == SHEAF_OK)
-        code = put_facts(w, facts, foot, err);
+        code = store_write(out, table->data, table->size, err);
+    words_le(foot, 6);
+    foot[6] = htole64(XXH3_64bits(foot, 6 * sizeof(foot[0])));
+    memcpy(&foot[7], PLAN_FILE_END, sizeof(foot[7]));
+    return code == SHEAF_OK ? store_write(out, foot, sizeof(foot), err) : code;
+}
+
+int plan_file_write(struct store_writer *out, const struct plan_facts *facts,
+                    const struct plan_sections *sections, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(PLAN_FACTS_LIMIT), table = BUF_INIT(SIZE_MAX / 4);
+    const uint64_t bytes = sections == NULL ? 0 : sections->blocks.size;
+    int code = plan_facts_write(facts, &text, err);
+
     if (code == SHEAF_OK)
-        code = put_table(w, &facts->plan, foot, err);
-    if (code == SHEAF_OK) {
-        words_le(foot, 6);
-        foot[6] = htole64(XXH3_64bits(foot, 6 * sizeof(foot[0])));
-        memcpy(&foot[7], PLAN_FILE_END, sizeof(foot[7]));
-        code = plan_file_write_put_bytes(w, foot, sizeof(foot), err);
-    }
-    if (code != SHEAF_OK) {
-        plan_writer_abort(w);
-        return code;
-    }
-    plan_file_write_writer_free(w);
-    return store_commit(out, err);
+        code = make_table(&facts->plan, sections, &table, err);
+    if (code == SHEAF_OK)
+        code = plan_file_write_head(out, err);
+    if (code == SHEAF_OK && sections != NULL)
+        code = copy_sections(out, sections, err);
+    if (code == SHEAF_OK)
+        code = write_rest(out, &text, &table, PLAN_HEAD_BYTES + bytes, err);
+    buf_free(&text);
+    buf_free(&table);
+    if (code == SHEAF_OK)
+        return store_commit(out, err);
+    store_abort(out);
+    return code;
 }

@@ -11,26 +11,28 @@ static void section_begin(struct plan_sections *s, uint64_t offset)
     XXH3_64bits_reset(s->sum);
 }
 
-int plan_sections_open(struct plan_sections *s, uint64_t offset, plan_put_fn *put, void *context,
+int plan_sections_open(struct plan_sections *s, const char *directory, size_t memory_bytes,
                        struct sheaf_error *err)
 {
     *s = (struct plan_sections){
-        .put = put, .context = context, .sum = XXH3_createState(),
+        .sum = XXH3_createState(),
         .block.limit = PLAN_BLOCK_LIMIT, .packed.limit = SIZE_MAX / 4, .ended.limit = SIZE_MAX / 4,
     };
     if (s->sum == NULL)
         return err_memory(err, 1024);
-    section_begin(s, offset);
-    return SHEAF_OK;
+    section_begin(s, 0);
+    return tempfile_open(&s->blocks, directory, memory_bytes, err);
 }
 
 void plan_sections_free(struct plan_sections *s)
 {
+    if (s->sum != NULL)
+        tempfile_close(&s->blocks);
     XXH3_freeState(s->sum);
     buf_free(&s->block);
     buf_free(&s->packed);
     buf_free(&s->ended);
-    *s = (struct plan_sections){ .put = NULL };
+    *s = (struct plan_sections){ .sum = NULL };
 }
 
 static int plan_section_flush(struct plan_sections *s, struct sheaf_error *err)
@@ -43,7 +45,7 @@ static int plan_section_flush(struct plan_sections *s, struct sheaf_error *err)
         return code;
     XXH3_64bits_update(s->sum, s->packed.data, s->packed.size);
     s->open.bytes += s->packed.size;
-    return s->put(s->context, s->packed.data, s->packed.size, err);
+    return tempfile_put(&s->blocks, s->packed.data, s->packed.size, err);
 }
 
 int plan_sections_add(struct plan_sections *s, const uint8_t *record, size_t size,
@@ -67,6 +69,11 @@ int plan_sections_end_shard(struct plan_sections *s, struct sheaf_error *err)
     code = buf_append(&s->ended, &s->open, sizeof(s->open), err);
     section_begin(s, s->open.offset + s->open.bytes);
     return code;
+}
+
+int plan_sections_end(struct plan_sections *s, struct sheaf_error *err)
+{
+    return tempfile_rewind(&s->blocks, err);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -101,4 +108,22 @@ int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
     buf_free(&block);
     buf_free(&room);
     return code;
+}
+
+static int plan_sections_read(const void *context, size_t shard, struct buf *room,
+                              const uint8_t **data, struct sheaf_error *err)
+{
+    const struct plan_sections *s = context;
+    const struct plan_section *section = &plan_sections_ended(s)[shard];
+    const int code = tempfile_view(&s->blocks, section->offset, section->bytes, room, data, err);
+
+    if (code == SHEAF_OK && XXH3_64bits(*data, section->bytes) != section->sum)
+        return err_set(err, SHEAF_ERR_CORRUPT, "a temporary file was read back with different "
+                       "bytes");
+    return code;
+}
+
+struct plan_rows plan_sections_rows(const struct plan_sections *s, const struct plan *plan)
+{
+    return (struct plan_rows){ plan, plan_sections_ended(s), plan_sections_read, s, NULL };
 }

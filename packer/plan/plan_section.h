@@ -2,43 +2,46 @@
  *
  * Stores the samples of a plan as bytes. Each shard has one section, which consists of records
  * (plan_record.h) in compressed blocks. A section needs about a fifth of the memory that the
- * samples need as structs. Stored plans (plan_file.h) and plans that are packed immediately
- * (plan_stash.h) use the same sections. */
+ * samples need as structs.
+ *
+ * The process that makes a plan keeps the sections in memory, or in a temporary file if they take
+ * too much memory. From there it packs the samples, or copies the sections to a stored plan
+ * (plan_file.h). */
 #ifndef PACKER_PLAN_PLAN_SECTION_H
 #define PACKER_PLAN_PLAN_SECTION_H
 
 #include <xxhash.h>
 
-#include "base/buf.h"
+#include "base/tempfile.h"
 #include "packer/plan/plan_batch.h"
 
-/* The place of a shard's section. */
+/* The place of a shard's section. In a plan file, all offsets are larger by PLAN_HEAD_BYTES. */
 struct plan_section {
     uint64_t offset, bytes, files, sum;
 };
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-typedef int plan_put_fn(void *context, const void *data, size_t size, struct sheaf_error *err);
-
 struct plan_sections {
-    plan_put_fn *put;           /* receives the bytes */
-    void *context;
+    struct tempfile blocks;     /* the content of the sections, one after another */
     struct buf block;           /* records, not yet compressed */
     struct buf packed;
-    XXH3_state_t *sum;          /* checksum of the open section so far */
+    XXH3_state_t *sum;          /* checksum of the open section so far; NULL before the opening */
     struct plan_section open;
     struct buf ended;           /* struct plan_section[] for the shards that have ended */
 };
 
-/* `offset` is the offset of the first section. */
-int plan_sections_open(struct plan_sections *sections, uint64_t offset, plan_put_fn *put,
-                       void *context, struct sheaf_error *err);
+/* Opens the sections of a plan. If they take more than `memory_bytes` bytes, they go to a file in
+ * `directory`. */
+int plan_sections_open(struct plan_sections *sections, const char *directory, size_t memory_bytes,
+                       struct sheaf_error *err);
 /* Adds the next sample to the section of the current shard. `record` is the sample as bytes, and
  * `files` is its number of files. */
 int plan_sections_add(struct plan_sections *sections, const uint8_t *record, size_t size,
                       uint64_t files, struct sheaf_error *err);
 int plan_sections_end_shard(struct plan_sections *sections, struct sheaf_error *err);
+/* Ends writing, so that the sections can be read. */
+int plan_sections_end(struct plan_sections *sections, struct sheaf_error *err);
 /* Frees sections, also zero-initialised ones. */
 void plan_sections_free(struct plan_sections *sections);
 
@@ -70,5 +73,8 @@ struct plan_rows {
  * valid. */
 int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
                    struct plan_batch *batch, struct sheaf_error *err);
+/* Returns a struct with which plan_rows_load() reads the samples. The shards of `plan` must be the
+ * shards whose samples were written, in the same order. */
+struct plan_rows plan_sections_rows(const struct plan_sections *sections, const struct plan *plan);
 
 #endif

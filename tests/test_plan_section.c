@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests that a stashed plan is returned shard by shard with all its content, from memory and from a
- * temporary file. */
+ * Tests that the sections of a plan give back each shard with all its samples, from memory and from
+ * a temporary file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "packer/plan/plan_stash.h"
+#include "packer/plan/plan_section.h"
 #include "tests/common_model_plan.h"
 #include "tests/common_plan.h"
 #include "tests/common_random.h"
@@ -59,10 +59,10 @@ static void same_sample(const struct plan *a, const struct plan_sample *x, const
     }
 }
 
-/* Compares the stash with `kept`, the plan that was stashed. */
-static void same_shards(const struct plan_stash *stash, const struct plan *kept)
+/* Compares the sections with `kept`, the plan whose samples were written to them. */
+static void same_shards(const struct plan_sections *sections, const struct plan *kept)
 {
-    const struct plan_rows rows = plan_stash_rows(stash);
+    const struct plan_rows rows = plan_sections_rows(sections, kept);
 
     for (size_t i = 0; i < kept->shard_count; i++) {
         const struct plan_shard *shard = &kept->shards[i];
@@ -80,11 +80,11 @@ static void same_shards(const struct plan_stash *stash, const struct plan *kept)
     }
 }
 
-static void put_away(struct plan_stash *stash, size_t memory_bytes)
+static void put_away(struct plan_sections *sections, size_t memory_bytes)
 {
-    assert_int_equal(plan_stash_open(stash, "/tmp", memory_bytes, &err), SHEAF_OK);
-    assert_int_equal(plan_add_samples(&stash->sections, &err), SHEAF_OK);
-    assert_int_equal(plan_stash_end(stash, &plan, &err), SHEAF_OK);
+    assert_int_equal(plan_sections_open(sections, "/tmp", memory_bytes, &err), SHEAF_OK);
+    assert_int_equal(plan_add_samples(sections, &err), SHEAF_OK);
+    assert_int_equal(plan_sections_end(sections, &err), SHEAF_OK);
 }
 
 static void make(struct rng *rng)
@@ -102,24 +102,24 @@ static void make(struct rng *rng)
 static void each_shard_comes_back(void **state)
 {
     static const size_t memories[] = { 1, 100000, 64 << 20 };
-    struct plan_stash stash;
+    struct plan_sections sections;
     struct rng rng;
 
     (void)state;
     random_start(&rng);
     make(&rng);
     for (size_t i = 0; i < COUNT_OF(memories); i++) {
-        put_away(&stash, memories[i]);
-        same_shards(&stash, &plan);
-        same_shards(&stash, &plan);     /* the shards can be loaded any number of times */
-        plan_stash_close(&stash);
+        put_away(&sections, memories[i]);
+        same_shards(&sections, &plan);
+        same_shards(&sections, &plan);  /* the shards can be loaded any number of times */
+        plan_sections_free(&sections);
     }
     plan_start_again();
 }
 
-static void load_damaged(const struct plan_stash *stash)
+static void load_damaged(const struct plan_sections *sections)
 {
-    const struct plan_rows rows = plan_stash_rows(stash);
+    const struct plan_rows rows = plan_sections_rows(sections, &plan);
     struct plan_batch batch = { .plan.file_count = 0 };
 
     assert_int_equal(plan_rows_load(&rows, 1, 2, &batch, &err), SHEAF_ERR_CORRUPT);
@@ -128,21 +128,21 @@ static void load_damaged(const struct plan_stash *stash)
 
 static void what_is_not_as_planned_is_noticed(void **state)
 {
-    struct plan_section *sections;
-    struct plan_stash stash;
+    struct plan_sections sections;
+    struct plan_section *ended;
     struct rng rng;
 
     (void)state;
     random_start(&rng);
     make(&rng);
-    put_away(&stash, 64 << 20);
-    sections = (struct plan_section *)(void *)stash.sections.ended.data;
-    sections[1].files++;
-    load_damaged(&stash);
-    sections[1].files--;
-    stash.blocks.buffer[sections[1].offset + sections[1].bytes / 2] ^= 1;
-    load_damaged(&stash);
-    plan_stash_close(&stash);
+    put_away(&sections, 64 << 20);
+    ended = (struct plan_section *)(void *)sections.ended.data;
+    ended[1].files++;
+    load_damaged(&sections);
+    ended[1].files--;
+    sections.blocks.buffer[ended[1].offset + ended[1].bytes / 2] ^= 1;
+    load_damaged(&sections);
+    plan_sections_free(&sections);
     plan_start_again();
 }
 
