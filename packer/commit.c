@@ -18,18 +18,13 @@
 #include "publish/destination.h"
 #include "publish/entries.h"
 #include "publish/publish.h"
-#include "packer/pack_options.h"
 #include "packer/planned.h"
-#include "store/scopes.h"
 
 /* largest number of missing shards that the error message names */
 #define NAMED_MOST 5
 
 struct commit_run {
-    struct sheaf_pack_options options;
     struct planned planned;
-    struct problems problems, converted;
-    struct watch watch;
     struct sheaf_progress progress;
     struct output_listing *listing;
     uint8_t *states;            /* for each shard, its enum output_shard_state, */
@@ -39,7 +34,6 @@ struct commit_run {
     bool has_cls;
     uint64_t without_value;     /* for a column: number of records without a value */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
-    struct sheaf_pack_result result;
 };
 
 /* ---- Checking -------------------------------------------------------------------------------- */
@@ -58,10 +52,10 @@ static bool is_without_files(const struct commit_run *c)
 
 static void commit_count(struct commit_run *c, const struct shard_facts *facts)
 {
-    pack_output_count(&c->result, facts);
+    pack_output_count(&c->planned.result, facts);
     c->progress.done_bytes += facts->bytes;
     c->progress.done_count += facts->samples;
-    watch_show(&c->watch, &c->progress);
+    watch_show(&c->planned.watch, &c->progress);
 }
 
 /* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples than
@@ -104,10 +98,10 @@ static int commit_check_shard(struct commit_run *c, size_t i, int code,
     c->cls_words += entry->facts.cls_words;
     c->without_value += is_column(c) ? entry->source : 0;
     commit_count(c, &entry->facts);
-    code = problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
-                         err);
+    code = problems_read(&c->planned.problems, (const char *)entry->skipped.data,
+                         entry->skipped.size, err);
     return code != SHEAF_OK ? code
-         : problems_read(&c->converted, (const char *)entry->converted.data,
+         : problems_read(&c->planned.converted, (const char *)entry->converted.data,
                          entry->converted.size, err);
 }
 
@@ -207,7 +201,7 @@ static int commit_check_shards(struct commit_run *c, size_t count, struct sheaf_
 
         code = commit_check_shard(c, i, found, entry, err);
         if (code == SHEAF_OK)
-            code = watch_check(&c->watch, err);
+            code = watch_check(&c->planned.watch, err);
     }
     entries_close(entries);
     return code;
@@ -239,14 +233,15 @@ static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
 static int commit_check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;
+    const struct problems *problems = &c->planned.problems;
+    const struct sheaf_pack_result *result = &c->planned.result;
     int code = SHEAF_OK;
 
     if (is_without_files(c))
-        code = problems_conserve(&c->problems, file->facts.plan.sample_count, c->result.samples,
-                                 err);
+        code = problems_conserve(problems, file->facts.plan.sample_count, result->samples, err);
     else if (file->version > 1)
-        code = problems_conserve(&c->problems, file->facts.found, c->result.files_packed, err);
-    if (code == SHEAF_OK && c->result.samples == 0)
+        code = problems_conserve(problems, file->facts.found, result->files_packed, err);
+    if (code == SHEAF_OK && result->samples == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no sample could be packed: all %llu files "
                        "were skipped", c->planned.output.dest,
                        (unsigned long long)file->facts.found);
@@ -272,19 +267,16 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
 {
     struct plan_facts *facts = &c->planned.file.facts;
     char *column_options = NULL;
-    int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
+    int code = problems_read(&c->planned.problems, facts->skipped, facts->skipped_bytes, err);
 
     if (code == SHEAF_OK)
         code = commit_check_sum(c, err);
-    if (code == SHEAF_OK && facts->on_error == SHEAF_SKIP) {
-        c->problems.on_error = SHEAF_SKIP;
-        c->problems.max_skipped = facts->max_skipped;
-        problems_limit(&c->problems, facts->found);
-        code = problems_verdict(&c->problems, err);
-    }
+    if (code == SHEAF_OK && facts->on_error == SHEAF_SKIP)
+        code = problems_verdict(&c->planned.problems, err);
     if (code == SHEAF_OK && c->cls_words != 0)
-        problems_note(&c->problems, SHEAF_REASON_NONE, "", "%llu sample%s with a file .cls that "
-                      "is not numbers", (unsigned long long)c->cls_words, plural(c->cls_words));
+        problems_note(&c->planned.problems, SHEAF_REASON_NONE, "", "%llu sample%s with a file .cls "
+                      "that is not numbers", (unsigned long long)c->cls_words,
+                      plural(c->cls_words));
     if (is_without_files(c))    /* the samples have their own labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
     if (code == SHEAF_OK && is_column(c))
@@ -295,7 +287,7 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
         facts->options_json[0] = column_options;
     }
     if (code == SHEAF_OK)
-        code = pack_output_publish_plan(&c->planned.output, &c->problems, &facts->plan,
+        code = pack_output_publish_plan(&c->planned.output, &c->planned.problems, &facts->plan,
                                         facts->label_base, facts->options_json, err);
     free(column_options);
     return code;
@@ -338,12 +330,12 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     if (code == SHEAF_OK && *finished)
         return SHEAF_OK;
     if (code == SHEAF_OK && c->planned.file.facts.plan.sample_count != 0)
-        code = problems_check_packed(&c->problems, c->result.samples, err);
+        code = problems_check_packed(&c->planned.problems, c->planned.result.samples, err);
     output->checked = c->sums;
     if (code == SHEAF_OK)
         code = commit_publish(c, err);
-    c->result.skipped = c->problems.count;
-    c->result.converted = c->converted.count;
+    c->planned.result.skipped = c->planned.problems.count;
+    c->planned.result.converted = c->planned.converted.count;
     return code;
 }
 
@@ -353,8 +345,11 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
  * set, it removes temporary files. Another commit may then fail because these files are missing. So
  * after a failure, this commit first checks whether the data set is published. If it is, the
  * failure does not matter. */
-static int commit_plan(struct commit_run *c, struct sheaf_error *err)
+static int commit_plan(void *context, struct sheaf_error *err)
 {
+    struct commit_run *c = context;
+    const struct plan_facts *facts = &c->planned.file.facts;
+    struct sheaf_pack_result *result = &c->planned.result;
     struct output *output = &c->planned.output;
     bool finished = false;
     int code = output_join(output, 0, &finished, err);
@@ -366,44 +361,24 @@ static int commit_plan(struct commit_run *c, struct sheaf_error *err)
             finished = false;
     }
     if (finished) {
-        c->result = (struct sheaf_pack_result){ .shards = 0 };
-        code = destination_result(output, &c->result, err);
-        if (c->planned.file.facts.found != 0)
-            c->result.files_packed = c->planned.file.facts.found - c->result.skipped;
+        *result = (struct sheaf_pack_result){ .shards = 0 };
+        code = destination_result(output, result, err);
+        if (facts->found != 0)
+            result->files_packed = facts->found - result->skipped;
     }
-    c->result.files = c->planned.file.facts.found;
-    c->result.duplicates = c->planned.file.facts.repeat_count;
+    result->files = facts->found;
+    result->duplicates = facts->repeat_count;
     return code == SHEAF_OK ? commit_clean(c, err) : code;
 }
 
 int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
                  struct sheaf_pack_result *result, struct sheaf_error *error)
 {
-    struct commit_run c = { .progress.stage = "commit", .converted.on_error = SHEAF_SKIP };
-    struct store_scopes scopes = { .count = 0 };
-    struct sheaf_error found;
-    int code = pack_options_take(options, &c.options, &found);
+    struct commit_run c = { .progress.stage = "commit" };
+    const int code = planned_run(&c.planned, plan, options, commit_plan, &c, result, error);
 
-    if (code == SHEAF_OK)
-        code = planned_open(plan, &c.planned, &found);
-    if (code == SHEAF_OK) {
-        c.planned.output.interrupt = c.options.interrupt;
-        pack_options_watch(&c.options, &c.watch, &c.problems);
-        c.problems.converted = &c.converted;
-        code = scopes_open(&scopes, c.planned.output.dest, NULL, c.options.s3, &found);
-        if (code == SHEAF_OK)
-            code = commit_plan(&c, &found);
-        output_listing_free(c.listing);
-        problems_free(&c.problems);
-        problems_free(&c.converted);
-        planned_close(&c.planned);
-        free(c.states);
-        free(c.sums);
-    }
-    scopes_close(&scopes);
-    if (result != NULL)
-        *result = c.result;
-    if (code != SHEAF_OK && error != NULL)
-        *error = found;
+    output_listing_free(c.listing);
+    free(c.states);
+    free(c.sums);
     return code;
 }

@@ -57,24 +57,6 @@ int packer_finish_shard(struct sheaf_packer *p, uint64_t place)
     return packer_unless_finished(p, code);
 }
 
-static void packer_part_take_facts(struct sheaf_packer *p)
-{
-    const struct plan_facts *f = &p->file.facts;
-
-    p->options.container = f->container;
-    p->options.codec = f->codec;
-    p->options.label_base = f->label_base;
-    p->options.prefix = f->prefix;
-    p->options.index = f->index;
-    p->options.on_error = f->on_error;
-    p->options.fix_images = f->images.fix != 0;
-    p->options.check_images = (enum sheaf_check_images)f->images.check;
-    p->options.quality = (int)f->images.quality;
-    p->options.resize = (uint32_t)f->images.resize;
-    p->options.resize_mode = (enum sheaf_resize_mode)f->images.mode;
-    p->options.shard_bytes = INT64_MAX;     /* the plan says where a shard ends */
-}
-
 static int packer_part_join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
 {
     const struct plan_facts *f = &p->file.facts;
@@ -111,7 +93,9 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
     if (code == SHEAF_OK)
         code = planned_check_libraries(&p->file, err);
     if (code == SHEAF_OK) {
-        packer_part_take_facts(p);
+        plan_facts_give(&p->file.facts, &p->options);
+        p->options.max_skipped = NULL;      /* sheaf_commit() counts the samples of all parts */
+        p->options.shard_bytes = INT64_MAX; /* the plan says where a shard ends */
         p->keys_differ = plan_facts_is_column(&p->file.facts);
         code = packer_copy_texts(p, p->file.facts.dest, err);
     }

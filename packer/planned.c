@@ -1,34 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a stored plan and divides it. */
+ * Opens a stored plan, calls a function with it, and divides it into parts. */
 #include "packer/planned.h"
 
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "packer/pack_options.h"
+#include "store/scopes.h"
 
 int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->file.facts;
     int code;
 
-    *p = (struct planned){ .output.lock = -1 };
+    p->output.lock = -1;
     code = plan_file_open(url, &p->file, err);
     if (code != SHEAF_OK)
         return code;
-    p->setup = (struct block_setup){
-        .format = format_of(facts->container),
-        .codec = codec_of(facts->codec),
-        .interop = facts->index,
-        .context = { .classes = facts->plan.classes, .class_count = facts->plan.class_count,
-                     .label_base = facts->label_base },
-        .checks = facts->images.check != SHEAF_CHECK_NONE,
-        .fix_images = facts->images.fix != 0,
-        .decodes = facts->images.check == SHEAF_CHECK_DECODE,
-        .images = { (uint32_t)facts->images.resize, (enum image_resize)facts->images.mode,
-                    (int)facts->images.quality },
-    };
+    plan_facts_give(facts, &p->options);
+    pack_options_setup(&p->options, &p->setup);
+    p->setup.context.classes = facts->plan.classes;
+    p->setup.context.class_count = facts->plan.class_count;
     code = pack_output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
     p->output.compares_origin = facts->plan.origin[0] != '\0';
     if (code != SHEAF_OK)
@@ -50,6 +44,45 @@ void planned_close(struct planned *p)
 {
     output_close(&p->output);
     plan_file_close(&p->file);
+}
+
+static int run_opened(struct planned *p, planned_run_fn *run, void *context,
+                      struct sheaf_error *err)
+{
+    struct store_scopes scopes = { .count = 0 };
+    int code;
+
+    pack_options_watch(&p->options, &p->watch, &p->problems);
+    problems_limit(&p->problems, p->file.facts.found);
+    p->converted.on_error = SHEAF_SKIP;
+    p->problems.converted = &p->converted;
+    p->setup.interrupt = p->output.interrupt = p->options.interrupt;
+    code = scopes_open(&scopes, p->output.dest, NULL, p->options.s3, err);
+    if (code == SHEAF_OK)
+        code = run(context, err);
+    problems_free(&p->problems);
+    problems_free(&p->converted);
+    planned_close(p);
+    scopes_close(&scopes);
+    return code;
+}
+
+int planned_run(struct planned *p, const char *url, const struct sheaf_pack_options *options,
+                planned_run_fn *run, void *context, struct sheaf_pack_result *result,
+                struct sheaf_error *error)
+{
+    struct sheaf_error found;
+    int code = pack_options_take(options, &p->options, &found);
+
+    if (code == SHEAF_OK)
+        code = planned_open(url, p, &found);
+    if (code == SHEAF_OK)
+        code = run_opened(p, run, context, &found);
+    if (result != NULL)
+        *result = p->result;
+    if (code != SHEAF_OK && error != NULL)
+        *error = found;
+    return code;
 }
 
 static uint64_t size_of_shard(void *context, uint64_t shard)

@@ -38,6 +38,23 @@ void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *opti
     f->images.libraries = options->fix_images || options->resize != 0 ? image_libraries() : "";
 }
 
+void plan_facts_give(const struct plan_facts *f, struct sheaf_pack_options *options)
+{
+    options->container = f->container;
+    options->codec = f->codec;
+    options->label_base = f->label_base;
+    options->on_error = f->on_error;
+    options->on_change = f->on_change;
+    options->max_skipped = f->max_skipped;
+    options->prefix = f->prefix;
+    options->index = f->index;
+    options->fix_images = f->images.fix != 0;
+    options->check_images = (enum sheaf_check_images)f->images.check;
+    options->quality = (int)f->images.quality;
+    options->resize = (uint32_t)f->images.resize;
+    options->resize_mode = (enum sheaf_resize_mode)f->images.mode;
+}
+
 bool plan_facts_is_column(const struct plan_facts *f)
 {
     return strcmp(f->source, COLUMN_PLAN_SOURCE) == 0;

@@ -107,6 +107,8 @@ bool plan_file_is(const char *url);
 /* Sets `facts` to the options of the packing run, as far as a plan stores them. The texts still
  * belong to `options`. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
+/* Sets these options to their values in `facts`, whose texts they then use. */
+void plan_facts_give(const struct plan_facts *facts, struct sheaf_pack_options *options);
 /* Returns whether the plan is for a column, which adds a field to an existing data set (see
  * formats/column_record.h). */
 bool plan_facts_is_column(const struct plan_facts *facts);
