@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "formats/column_record.h"
 #include "publish/destination.h"
-#include "publish/entries.h"
 #include "publish/publish.h"
+#include "packer/finished.h"
 #include "packer/planned.h"
 
 /* largest number of missing shards that the error message names */
@@ -58,6 +58,23 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     watch_show(&c->planned.watch, &c->progress);
 }
 
+/* Counts a finished shard, and takes over its lists of skipped and converted files. */
+static int commit_take_shard(struct commit_run *c, const struct journal_entry *entry,
+                             struct sheaf_error *err)
+{
+    int code;
+
+    c->has_cls |= entry->facts.has_cls;
+    c->cls_words += entry->facts.cls_words;
+    c->without_value += is_column(c) ? entry->source : 0;
+    commit_count(c, &entry->facts);
+    code = problems_read(&c->planned.problems, (const char *)entry->skipped.data,
+                         entry->skipped.size, err);
+    return code != SHEAF_OK ? code
+         : problems_read(&c->planned.converted, (const char *)entry->converted.data,
+                         entry->converted.size, err);
+}
+
 /* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples than
  * planned, but not more. It must not have more bytes than planned unless `is_larger` is set.
  * `is_larger` is set if images are converted, because they may grow, and for a column, because its
@@ -76,33 +93,29 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
 }
 
 /* Checks shard number `i` against its journal entry (the stored facts about a finished shard), and
- * counts the shard. `code` is the result of entries_next(), which read this entry. */
-static int commit_check_shard(struct commit_run *c, size_t i, int code,
-                              const struct journal_entry *entry, struct sheaf_error *err)
+ * counts the shard. `entry` is NULL if the shard has none. */
+static int commit_check_shard(void *context, size_t i, const struct journal_entry *entry,
+                              struct sheaf_error *err)
 {
+    struct commit_run *c = context;
     const struct plan_shard *shard = &c->planned.file.facts.plan.shards[i];
     enum output_shard_state state = SHARD_MISSING;
+    int code = SHEAF_OK;
 
-    if (code == SHEAF_OK)
+    if (entry != NULL)
         code = check_facts(shard, &entry->facts, setup_converts(&c->planned.setup) ||
                                                  is_column(c), err);
-    if (code == SHEAF_OK)
+    if (entry != NULL && code == SHEAF_OK)
         code = output_listing_check(c->listing, &c->planned.output, shard->split, entry, &state,
                                     err);
+    if (code != SHEAF_OK)
+        return code;
     c->states[i] = (uint8_t)state;
     c->sums[i] = state == SHARD_THERE ? output_entry_sum(entry) : 0;
     c->missing_count += state != SHARD_THERE;
-    if (code != SHEAF_OK || state != SHARD_THERE)
-        return code == SHEAF_END ? SHEAF_OK : code;
-    c->has_cls |= entry->facts.has_cls;
-    c->cls_words += entry->facts.cls_words;
-    c->without_value += is_column(c) ? entry->source : 0;
-    commit_count(c, &entry->facts);
-    code = problems_read(&c->planned.problems, (const char *)entry->skipped.data,
-                         entry->skipped.size, err);
-    return code != SHEAF_OK ? code
-         : problems_read(&c->planned.converted, (const char *)entry->converted.data,
-                         entry->converted.size, err);
+    if (state == SHARD_THERE)
+        code = commit_take_shard(c, entry, err);
+    return code == SHEAF_OK ? watch_check(&c->planned.watch, err) : code;
 }
 
 /* ---- What is missing ------------------------------------------------------------------------- */
@@ -145,7 +158,7 @@ static int commit_name_missing(const struct commit_run *c, struct buf *text,
 
         if (c->states[i] == SHARD_THERE)
             continue;
-        code = planned_name(&c->planned, i, name, err);
+        code = pack_output_name(&c->planned.output, &plan->shards[i], name, err);
         if (code == SHEAF_OK)
             code = buf_printf(text, err, "%s%s%s%s%s", named++ == 0 ? "" : ", ", split,
                               split[0] == '\0' ? "" : "/", name,
@@ -172,44 +185,12 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Sets *shard to the shard with number `number` of the plan. entries_next() calls this function
- * before it reads the shard's journal entry. Returns SHEAF_END if the listing of the destination
- * shows that there is no entry. entries_next() then makes no request for it. */
-static int commit_shard_with_entry(const void *context, uint64_t number,
-                                   struct entries_shard *shard, struct sheaf_error *err)
-{
-    const struct commit_run *c = context;
-    char name[SHARD_NAME_BYTES];
-    bool has = false;
-    int code = planned_name(&c->planned, number, name, err);
-
-    *shard = planned_shard(&c->planned, number);
-    if (code == SHEAF_OK)
-        code = output_listing_has_entry(c->listing, &c->planned.output, shard->split, name, &has,
-                                        err);
-    return code != SHEAF_OK || has ? code : SHEAF_END;
-}
-
-static int commit_check_shards(struct commit_run *c, size_t count, struct sheaf_error *err)
-{
-    struct entries *entries = NULL;
-    int code = entries_open(&c->planned.output, count, commit_shard_with_entry, c, &entries, err);
-
-    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-        const struct journal_entry *entry;
-        const int found = entries_next(entries, &entry, err);
-
-        code = commit_check_shard(c, i, found, entry, err);
-        if (code == SHEAF_OK)
-            code = watch_check(&c->planned.watch, err);
-    }
-    entries_close(entries);
-    return code;
-}
-
 static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan *plan = &c->planned.file.facts.plan;
+    struct finished finished = {
+        .output = &c->planned.output, .plan = plan, .end = plan->shard_count,
+    };
     int code;
 
     c->states = calloc(plan->shard_count, sizeof(c->states[0]));
@@ -219,7 +200,9 @@ static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
     c->progress.total_count = plan->sample_count;
     code = output_list(&c->planned.output, &c->listing, err);
     if (code == SHEAF_OK)
-        code = commit_check_shards(c, plan->shard_count, err);
+        finished.listing = c->listing;
+    if (code == SHEAF_OK)
+        code = finished_each(&finished, commit_check_shard, c, err);
     if (code == SHEAF_OK && c->missing_count != 0)
         code = refuse_missing(c, err);
     return code;

@@ -123,7 +123,7 @@ static int show_target(struct pack *p, const struct pack_target *t, uint32_t num
             .split = p->plan.splits[number + shard->split].name, .name = name,
             .samples = shard->sample_count, .payload_bytes = shard->payload_bytes,
         };
-        const int code = output_shard_name(&t->output, shard->split, shard->number, name, err);
+        const int code = pack_output_name(&t->output, shard, name, err);
 
         if (code != SHEAF_OK)
             return code;

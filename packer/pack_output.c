@@ -23,6 +23,12 @@ int pack_output_open(struct output *o, const char *dest, const struct block_setu
     return code;
 }
 
+int pack_output_name(const struct output *o, const struct plan_shard *shard,
+                     char name[SHARD_NAME_BYTES], struct sheaf_error *err)
+{
+    return output_shard_name(o, shard->split, shard->number, name, err);
+}
+
 /* Number of bytes that a sample is assumed to take in a shard in addition to the content of its
  * files. This is enough for the headers, padding and names of most samples. */
 #define SAMPLE_MORE_BYTES 4096u
@@ -37,7 +43,7 @@ int pack_output_open_shard(const struct output *o, const struct block_setup *set
                            struct shard_writer **writer, struct sheaf_error *err)
 {
     char name[SHARD_NAME_BYTES];
-    int code = output_shard_name(o, shard->split, shard->number, name, err);
+    int code = pack_output_name(o, shard, name, err);
 
     if (code == SHEAF_OK)
         code = shard_writer_open(writer, setup, o->directories[shard->split], name, memory,

@@ -13,6 +13,9 @@
 /* `plan` is NULL for samples from a program. */
 int pack_output_open(struct output *output, const char *dest, const struct block_setup *setup,
                      const char *prefix, const struct plan *plan, struct sheaf_error *err);
+/* Makes the name of a shard of the plan. */
+int pack_output_name(const struct output *output, const struct plan_shard *shard,
+                     char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 /* Returns an estimate of the largest size, in bytes, that a shard has before compression. */
 uint64_t pack_output_shard_bytes(const struct plan_shard *shard);
 /* Opens a writer for a shard, and sets *writer to it. `memory` is the memory for data on its way to

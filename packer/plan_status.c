@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "publish/destination.h"
-#include "publish/entries.h"
+#include "packer/finished.h"
 #include "packer/planned.h"
 
 struct sheaf_plan {
@@ -33,64 +33,42 @@ static void count_done(struct sheaf_plan *p, size_t i)
 }
 
 struct listed_plan {
-    const struct sheaf_plan *plan;
-    const struct output_listing *listing;
+    struct sheaf_plan *plan;
+    struct output_listing *listing;
 };
 
-/* Sets *shard to the shard with number `number` of the plan. entries_next() calls this function
- * before it reads the shard's journal entry. Returns SHEAF_END if the listing of the destination
- * lacks the shard or its entry. entries_next() then makes no request for the entry. */
-static int plan_status_shard_with_entry(const void *context, uint64_t number,
-                                        struct entries_shard *shard, struct sheaf_error *err)
+/* Counts a shard if it and its journal entry are there. */
+static int check_listed(void *context, size_t i, const struct journal_entry *entry,
+                        struct sheaf_error *err)
 {
     const struct listed_plan *l = context;
     const struct planned *planned = &l->plan->planned;
-    char name[SHARD_NAME_BYTES];
-    bool has = false;
-    int code = planned_name(planned, number, name, err);
+    enum output_shard_state state = SHARD_MISSING;
+    int code = SHEAF_OK;
 
-    *shard = planned_shard(planned, number);
-    if (code == SHEAF_OK && output_listing_has(l->listing, shard->split, name))
-        code = output_listing_has_entry(l->listing, &planned->output, shard->split, name, &has,
-                                        err);
-    return code != SHEAF_OK || has ? code : SHEAF_END;
-}
-
-static int check_listed(struct sheaf_plan *p, const struct output_listing *listing,
-                struct sheaf_error *err)
-{
-    const struct plan *plan = &p->planned.file.facts.plan;
-    const struct listed_plan listed = { p, listing };
-    struct entries *entries = NULL;
-    int code = entries_open(&p->planned.output, plan->shard_count, plan_status_shard_with_entry,
-                            &listed, &entries, err);
-
-    for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        enum output_shard_state state = SHARD_MISSING;
-        const struct journal_entry *entry;
-
-        code = entries_next(entries, &entry, err);
-        if (code == SHEAF_OK)
-            code = output_listing_check(listing, &p->planned.output, plan->shards[i].split, entry,
-                                        &state, err);
-        if (code == SHEAF_OK && state == SHARD_THERE)
-            count_done(p, i);
-        code = code == SHEAF_END ? SHEAF_OK : code;
-    }
-    entries_close(entries);
+    if (entry != NULL)
+        code = output_listing_check(l->listing, &planned->output,
+                                    planned->file.facts.plan.shards[i].split, entry, &state, err);
+    if (code == SHEAF_OK && state == SHARD_THERE)
+        count_done(l->plan, i);
     return code;
 }
 
 static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
 {
-    struct output_listing *listing = NULL;
+    const struct plan *plan = &p->planned.file.facts.plan;
+    struct finished finished = {
+        .output = &p->planned.output, .plan = plan, .end = plan->shard_count,
+    };
+    struct listed_plan listed = { .plan = p };
     int code = output_parts(&p->planned.output, &p->parts, err);
 
     if (code == SHEAF_OK)
-        code = output_list(&p->planned.output, &listing, err);
+        code = output_list(&p->planned.output, &listed.listing, err);
+    finished.listing = listed.listing;
     if (code == SHEAF_OK)
-        code = check_listed(p, listing, err);
-    output_listing_free(listing);
+        code = finished_each(&finished, check_listed, &listed, err);
+    output_listing_free(listed.listing);
     return code;
 }
 
@@ -112,7 +90,7 @@ static int check_split(struct sheaf_plan *p, const struct output_listing *listin
 
         if (plan->shards[i].split != split)
             continue;
-        code = planned_name(&p->planned, i, name, err);
+        code = pack_output_name(&p->planned.output, &plan->shards[i], name, err);
         is_named = code == SHEAF_OK && at < m.shard_count && strcmp(m.shards[at].name, name) == 0;
         if (code == SHEAF_OK && (!is_named || output_listing_has_size(listing, split, name,
                                                                       m.shards[at].bytes)))
@@ -229,7 +207,7 @@ int sheaf_plan_shard(const struct sheaf_plan *p, uint64_t index, struct sheaf_pl
     if (index >= plan->shard_count)
         return err_set(err, SHEAF_ERR_ARGUMENT, "shard %llu of %zu", (unsigned long long)index,
                        plan->shard_count);
-    code = planned_name(&p->planned, index, p->name, err);
+    code = pack_output_name(&p->planned.output, &plan->shards[index], p->name, err);
     *shard = (struct sheaf_plan_shard){
         .split = plan->splits[plan->shards[index].split].name, .name = p->name,
         .samples = plan->shards[index].sample_count,

@@ -111,18 +111,3 @@ int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t 
     free(starts);
     return SHEAF_OK;
 }
-
-struct entries_shard planned_shard(const struct planned *p, size_t shard)
-{
-    const struct plan_shard *s = &p->file.facts.plan.shards[shard];
-
-    return (struct entries_shard){ s->split, s->number };
-}
-
-int planned_name(const struct planned *p, size_t shard, char name[SHARD_NAME_BYTES],
-                 struct sheaf_error *err)
-{
-    const struct entries_shard s = planned_shard(p, shard);
-
-    return output_shard_name(&p->output, s.split, s.number, name, err);
-}

@@ -10,7 +10,6 @@
 #include "packer/block.h"
 #include "packer/pack_output.h"
 #include "packer/plan/plan_file.h"
-#include "publish/entries.h"
 
 /* Zero-initialised. */
 struct planned {
@@ -45,10 +44,5 @@ int planned_check_libraries(const struct plan_file *file, struct sheaf_error *er
  * file. All parts have about the same number of payload bytes. A part may have no shards. */
 int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
                  size_t *end, struct sheaf_error *err);
-
-/* Returns a shard of the plan and its name. */
-struct entries_shard planned_shard(const struct planned *planned, size_t shard);
-int planned_name(const struct planned *planned, size_t shard, char name[SHARD_NAME_BYTES],
-                 struct sheaf_error *err);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "publish/entries.h"
+#include "packer/finished.h"
 #include "store/store.h"
 
 #define FETCHING_JOBS 4u
@@ -149,6 +149,7 @@ struct running {
     struct engine engine;
     /* for each shard, true if an earlier run has finished it, so that this run keeps it */
     bool *kept;
+    struct output_listing *listing;     /* NULL: the destination may not be listed */
     uint64_t batch_bytes;       /* memory of the largest loaded shard */
 };
 
@@ -174,100 +175,62 @@ static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard
            (entry->skipped.size == 0 || run->problems->on_error == SHEAF_SKIP);
 }
 
-/* State of a search for shards that an earlier run has finished. */
-struct kept_search {
-    struct running *running;
-    struct output_listing *listing;     /* NULL: the destination may not be listed */
-};
-
-static int run_name_of(const struct pack_run *run, const struct plan_shard *shard,
-                       char name[SHARD_NAME_BYTES], struct sheaf_error *err)
+/* Sets *kept to whether this run can keep a finished shard, and counts such a shard. The shard and
+ * its index files must be as the shard's journal entry describes them. If the sizes and stamps in
+ * the listing of the destination already show this, the files are not read. */
+static int keep_shard(struct running *r, const struct plan_shard *shard,
+                      const struct journal_entry *listed, bool *kept, struct sheaf_error *err)
 {
-    return output_shard_name(run->output, shard->split, shard->number, name, err);
-}
-
-/* Sets *found to the shard with number `number` of the run. entries_next() calls this function
- * before it reads the shard's journal entry (the stored facts about a finished shard). Returns
- * SHEAF_END if the destination was listed (s->listing is not NULL) and has no entry for the shard.
- * entries_next() then makes no request for it. */
-static int run_shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
-                                struct sheaf_error *err)
-{
-    const struct kept_search *s = context;
-    const struct pack_run *run = s->running->run;
-    const struct plan_shard *shard = &run->rows.plan->shards[run->first + number];
-    char name[SHARD_NAME_BYTES];
-    bool has = true;
-    int code = run_name_of(run, shard, name, err);
-
-    *found = (struct entries_shard){ shard->split, shard->number };
-    if (code == SHEAF_OK && s->listing != NULL)
-        code = output_listing_has_entry(s->listing, run->output, shard->split, name, &has, err);
-    return code != SHEAF_OK || has ? code : SHEAF_END;
-}
-
-/* Keeps a finished shard, so that this run need not pack it. The shard and its index files must be
- * as the shard's journal entry describes them. If the sizes and stamps in the listing of the
- * destination already show this, the files are not read. */
-static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
-                      struct sheaf_error *err)
-{
-    struct running *r = s->running;
     const struct pack_run *run = r->run;
-    const struct plan_shard *shard = &run->rows.plan->shards[run->first + i];
     struct journal_entry own = { .facts = { .bytes = 0 } };
     const struct journal_entry *entry = listed;
     char name[SHARD_NAME_BYTES];
     uint64_t stamp;
-    int code = run_name_of(run, shard, name, err);
+    int code = pack_output_name(run->output, shard, name, err);
 
-    r->kept[i] = code == SHEAF_OK && s->listing != NULL &&
-                 output_listing_is_known(s->listing, shard->split, listed);
-    if (code == SHEAF_OK && !r->kept[i]) {
+    *kept = code == SHEAF_OK && r->listing != NULL &&
+            output_listing_is_known(r->listing, shard->split, listed);
+    if (code == SHEAF_OK && !*kept) {
         entry = &own;
-        code = output_find_shard(run->output, shard->split, name, &own, &r->kept[i], &stamp, err);
+        code = output_find_shard(run->output, shard->split, name, &own, kept, &stamp, err);
     }
-    r->kept[i] = code == SHEAF_OK && r->kept[i] && is_of_use(run, shard, entry);
-    if (r->kept[i])
+    *kept = code == SHEAF_OK && *kept && is_of_use(run, shard, entry);
+    if (*kept)
         code = problems_read(run->problems, (const char *)entry->skipped.data, entry->skipped.size,
                              err);
-    if (r->kept[i] && code == SHEAF_OK && run->problems->converted != NULL)
+    if (*kept && code == SHEAF_OK && run->problems->converted != NULL)
         code = problems_read(run->problems->converted, (const char *)entry->converted.data,
                              entry->converted.size, err);
-    if (r->kept[i] && code == SHEAF_OK)
+    if (*kept && code == SHEAF_OK)
         count_kept(r, shard, entry);
     journal_entry_free(&own);
     return code;
 }
 
-static int search_entries(const struct kept_search *s, struct sheaf_error *err)
+static int look_at_shard(void *context, size_t i, const struct journal_entry *entry,
+                         struct sheaf_error *err)
 {
-    const struct pack_run *run = s->running->run;
-    const size_t count = run->end - run->first;
-    struct entries *entries = NULL;
-    int code = entries_open(run->output, count, run_shard_with_entry, s, &entries, err);
+    struct running *r = context;
+    const struct pack_run *run = r->run;
+    const int code = entry == NULL ? SHEAF_OK
+                   : keep_shard(r, &run->rows.plan->shards[i], entry, &r->kept[i - run->first],
+                                err);
 
-    for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
-        const struct journal_entry *entry;
-
-        code = entries_next(entries, &entry, err);
-        if (code == SHEAF_OK)
-            code = keep_shard(s, i, entry, err);
-        if (code == SHEAF_OK || code == SHEAF_END)
-            code = watch_check(run->watch, err);
-    }
-    entries_close(entries);
-    return code;
+    return code == SHEAF_OK ? watch_check(run->watch, err) : code;
 }
 
 static int find_kept(struct running *r, struct sheaf_error *err)
 {
-    struct kept_search search = { .running = r };
-    int code = output_list(r->run->output, &search.listing, err);
+    struct finished finished = {
+        .output = r->run->output, .plan = r->run->rows.plan,
+        .first = r->run->first, .end = r->run->end,
+    };
+    int code = output_list(r->run->output, &r->listing, err);
 
+    finished.listing = r->listing;
     if (code == SHEAF_OK || code == SHEAF_ERR_ACCESS)
-        code = search_entries(&search, err);
-    output_listing_free(search.listing);
+        code = finished_each(&finished, look_at_shard, r, err);
+    output_listing_free(r->listing);
     return code;
 }
 

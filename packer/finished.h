@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Finds the shards of a plan that earlier processes have finished. Used to resume a run, to commit
+ * a stored plan, and to show its progress. */
+#ifndef PACKER_FINISHED_H
+#define PACKER_FINISHED_H
+
+#include "packer/plan/plan.h"
+#include "publish/output.h"
+
+/* Shards of a plan at their destination. */
+struct finished {
+    const struct output *output;
+    const struct plan *plan;
+    size_t first, end;          /* the shards */
+    const struct output_listing *listing;       /* NULL: the destination may not be listed */
+};
+
+/* A function that receives a shard's journal entry (the stored facts about a finished shard).
+ * `entry` is NULL if the shard is not finished. An entry alone does not prove that the shard is
+ * still as it was written. */
+typedef int finished_fn(void *context, size_t shard, const struct journal_entry *entry,
+                        struct sheaf_error *err);
+
+/* Calls take(context) for each of the shards, in order. Makes no request for the entry of a shard
+ * if the listing lacks the shard or its entry. */
+int finished_each(const struct finished *finished, finished_fn *take, void *context,
+                  struct sheaf_error *err);
+
+#endif
