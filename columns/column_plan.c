@@ -137,7 +137,7 @@ static int store_it(struct planning *p, const char *source, const char *url,
     if (code == SHEAF_OK)
         code = column_plan_set_facts(p, err);
     if (code == SHEAF_OK)
-        code = plan_store(&p->facts, &p->packing, NULL, url, err);
+        code = plan_store(&p->facts, NULL, &p->packing, NULL, url, err);
     result->samples = p->facts.plan.sample_count;
     result->shards = p->facts.plan.shard_count;
     return code;

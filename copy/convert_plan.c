@@ -253,7 +253,8 @@ static int convert_plan_make_plan(struct conversion *c, const char *source, cons
         code = plan_keys(c, source, err);
     if (code == SHEAF_OK)
         code = convert_plan_set_facts(c, source, dest, err);
-    return code == SHEAF_OK ? plan_store(&c->facts, &c->options, c->root, plan, err) : code;
+    return code == SHEAF_OK ? plan_store(&c->facts, NULL, &c->options, c->root, plan, err)
+                            : code;
 }
 
 /* Makes and stores the plan for converting the data set at `source`. Returns SHEAF_END if `source`

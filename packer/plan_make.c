@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "packer/pack_output.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_file.h"
 #include "packer/plan_store.h"
@@ -24,7 +23,6 @@ struct making {
     struct watch watch;
     struct plan_facts facts;
     struct block_setup setup;
-    struct output output;
     const char *dest;
     char *root;
     char *json[SPLIT_LIMIT];
@@ -115,58 +113,18 @@ int plan_make_refuse_replacing(const char *url, const char *dest, struct sheaf_e
     return code;
 }
 
-static enum output_ask plan_make_ask_of(const struct sheaf_pack_options *o)
-{
-    return output_ask(o->resume, o->overwrite, false);
-}
-
-static int check_output(struct making *m, struct sheaf_error *err)
+static int plan_make_write_plan(struct making *m, const char *url, struct sheaf_error *err)
 {
     const struct plan *plan = &m->facts.plan;
+    struct buf skipped = BUF_INIT(SIZE_MAX / 4);
     uint64_t left;
-    int code = pack_output_open(&m->output, m->dest, &m->setup, m->options.prefix, plan, err);
+    int code = plan_make_set_facts(m, &skipped, err);
 
     if (code == SHEAF_OK)
         code = run_memory_left(&m->setup, m->dest, run_largest_shard(plan, 0, plan->shard_count),
                                m->options.memory_bytes, &left, err);
-    if (code != SHEAF_OK || m->options.dry_run)
-        return code;
-    code = store_make_directory(m->dest, err);
     if (code == SHEAF_OK)
-        code = planner_refuse(&m->planner, m->dest, err);
-    if (code == SHEAF_OK)
-        code = output_check(&m->output, plan_make_ask_of(&m->options), err);
-    return code;
-}
-
-/* Claims the destination (reserves it with a file) after the plan was stored. In a dry run, does
- * nothing. */
-static int prepare_output(struct making *m, struct sheaf_error *err)
-{
-    bool finished;
-
-    if (m->options.dry_run)
-        return SHEAF_OK;
-    m->output.joins = true;
-    return output_claim(&m->output, plan_make_ask_of(&m->options), &finished, err);
-}
-
-static int plan_make_write_plan(struct making *m, const char *url, struct sheaf_error *err)
-{
-    struct buf skipped = BUF_INIT(SIZE_MAX / 4);
-    struct store_writer *out = NULL;
-    int code = plan_make_set_facts(m, &skipped, err);
-
-    if (code == SHEAF_OK)
-        code = plan_file_create(url, &out, err);
-    if (code == SHEAF_OK)
-        code = check_output(m, err);
-    if (code == SHEAF_OK)
-        code = plan_file_write(out, &m->facts, &m->planner.sections, err);
-    else
-        store_abort(out);
-    if (code == SHEAF_OK)
-        code = prepare_output(m, err);
+        code = plan_store(&m->facts, &m->planner, &m->options, NULL, url, err);
     buf_free(&skipped);
     return code;
 }
@@ -209,7 +167,6 @@ static int make_and_write(struct making *m, const char *const *sources, size_t c
 
 static void plan_make_close_all(struct making *m)
 {
-    output_close(&m->output);
     plan_facts_free(&m->facts);
     planner_close(&m->planner);
     problems_free(&m->problems);
@@ -223,7 +180,7 @@ int plan_make_files(const char *const *sources, size_t count, const char *dest, 
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                     struct sheaf_error *err)
 {
-    struct making m = { .options = *options, .dest = dest, .output.lock = -1 };
+    struct making m = { .options = *options, .dest = dest };
     int code = class_list_take(&m.list, &m.options, err);
 
     if (code == SHEAF_OK) {

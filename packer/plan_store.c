@@ -1,35 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores plans without samples; see plan_store.h. */
+ * Stores plans; see plan_store.h. */
 #include "packer/plan_store.h"
 
 #include "packer/pack_options.h"
 #include "packer/pack_output.h"
+#include "packer/planner.h"
+
+/* Checks that the destination may be claimed. */
+static int plan_store_check(struct output *output, const struct planner *planner,
+                            enum output_ask ask, struct sheaf_error *err)
+{
+    int code = planner == NULL ? SHEAF_OK : store_make_directory(output->dest, err);
+
+    if (code == SHEAF_OK && planner != NULL)    /* DEST exists now, so its real path is known */
+        code = planner_refuse(planner, output->dest, err);
+    return code == SHEAF_OK ? output_check(output, ask, err) : code;
+}
 
 /* Writes the plan, and then prepares the destination. In this order, the plan is stored before
- * anything at the destination is removed. */
-static int plan_store_write(const struct plan_facts *facts, enum output_ask ask, const char *url,
+ * anything at the destination is removed. A dry run leaves the destination as it is. */
+static int plan_store_write(const struct plan_facts *facts, const struct planner *planner,
+                            const struct sheaf_pack_options *options, const char *url,
                             struct output *output, struct sheaf_error *err)
 {
+    const enum output_ask ask = output_ask(options->resume, options->overwrite, false);
     struct store_writer *out = NULL;
     bool finished;
     int code = plan_file_create(url, &out, err);
 
+    if (code == SHEAF_OK && !options->dry_run)
+        code = plan_store_check(output, planner, ask, err);
     if (code == SHEAF_OK)
-        code = output_check(output, ask, err);
-    if (code == SHEAF_OK)
-        code = plan_file_write(out, facts, NULL, err);
+        code = plan_file_write(out, facts, planner == NULL ? NULL : &planner->sections, err);
     else
         store_abort(out);
-    if (code == SHEAF_OK)
-        code = output_claim(output, ask, &finished, err);
-    return code;
+    return code == SHEAF_OK && !options->dry_run ? output_claim(output, ask, &finished, err)
+                                                 : code;
 }
 
-int plan_store(const struct plan_facts *facts, const struct sheaf_pack_options *options,
-               const char *source, const char *url, struct sheaf_error *err)
+int plan_store(const struct plan_facts *facts, const struct planner *planner,
+               const struct sheaf_pack_options *options, const char *source, const char *url,
+               struct sheaf_error *err)
 {
-    const enum output_ask ask = output_ask(options->resume, options->overwrite, false);
     struct block_setup setup;
     struct output output;
     int code;
@@ -40,7 +53,7 @@ int plan_store(const struct plan_facts *facts, const struct sheaf_pack_options *
     output.source_count = source != NULL;
     output.joins = true;
     if (code == SHEAF_OK)
-        code = plan_store_write(facts, ask, url, &output, err);
+        code = plan_store_write(facts, planner, options, url, &output, err);
     output_close(&output);
     return code;
 }

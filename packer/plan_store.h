@@ -20,10 +20,14 @@ int plan_make_files(const char *const *sources, size_t count, const char *dest, 
  * parts of that plan may be running. A plan for the same destination may be replaced. */
 int plan_make_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err);
 
-/* Stores a plan without samples at `url`, and claims the plan's destination (puts a file there that
- * reserves it). `source` is NULL or a data set, which must not contain the destination. */
-int plan_store(const struct plan_facts *facts, const struct sheaf_pack_options *options,
-               const char *source, const char *url, struct sheaf_error *err);
+struct planner;
+/* Stores a plan at `url`, and claims the plan's destination (puts a file there that reserves it).
+ * With options->dry_run, does not change the destination. `planner` has made the plan, or is NULL
+ * if the plan stores no samples. `source` is NULL or a data set, which must not contain the
+ * destination. */
+int plan_store(const struct plan_facts *facts, const struct planner *planner,
+               const struct sheaf_pack_options *options, const char *source, const char *url,
+               struct sheaf_error *err);
 
 /* Returns the absolute form of a path, which the caller frees. A URL is returned unchanged. */
 char *plan_absolute(const char *url);

@@ -248,6 +248,24 @@ static void test_no_place(void **state)
     sheaf_packer_free(packer);
 }
 
+/* Tests that a dry run stores the plan of a conversion, and leaves the destination as it is. */
+static void test_dry_run_of_a_conversion(void **state)
+{
+    const char *source = tree_path(&tree, "src"), *set = tree_path(&tree, "set");
+    const char *dest = tree_path(&tree, "converted"), *plan = tree_path(&tree, "plan");
+
+    (void)state;
+    if (sheaf_pack(source, set, &options, &result, &err) != SHEAF_OK)
+        fail_msg("%s", err.message);
+    sheaf_pack_options_init(&options, sizeof(options));
+    options.container = SHEAF_TFRECORD;
+    options.dry_run = 1;
+    if (sheaf_plan_make(&set, 1, dest, plan, &options, &result, &err) != SHEAF_OK)
+        fail_msg("%s", err.message);
+    assert_true(tree_has(&tree, "plan"));
+    assert_false(tree_has(&tree, "converted"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_bad_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_run_goes_on_at_its_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dry_run_of_a_conversion, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
