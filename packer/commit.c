@@ -322,12 +322,8 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     return code;
 }
 
-/* Checks and publishes the data set, unless it is published already.
- *
- * Several commits of the same plan may run at the same time. When one of them publishes the data
- * set, it removes temporary files. Another commit may then fail because these files are missing. So
- * after a failure, this commit first checks whether the data set is published. If it is, the
- * failure does not matter. */
+/* Checks and publishes the data set, unless it is published already. Several commits of the same
+ * plan may run at the same time. */
 static int commit_plan(void *context, struct sheaf_error *err)
 {
     struct commit_run *c = context;
@@ -339,9 +335,7 @@ static int commit_plan(void *context, struct sheaf_error *err)
 
     if (code == SHEAF_OK && !finished) {
         code = check_and_publish(c, &finished, err);
-        if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
-            destination_is_finished(output, &finished, NULL) != SHEAF_OK)
-            finished = false;
+        finished |= destination_excuses(output, code);
     }
     if (finished) {
         *result = (struct sheaf_pack_result){ .shards = 0 };

@@ -184,9 +184,8 @@ int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
  * caller's position in its own input, and is stored with the shard. If the process is killed
  * afterwards, this shard need not be packed again. */
 int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
-/* Called if this process could not pack its part of a plan. `code` is the error. If other processes
- * have meanwhile finished the whole data set and removed its temporary files, the failure does not
- * matter, and the result is SHEAF_OK. Otherwise returns `code`. */
+/* Called after a step with the result `code`. Returns SHEAF_OK if the process packs a part of a
+ * plan and its failure does not matter (see destination_excuses). Otherwise returns `code`. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
 /* Publishes the finished shards as a data set, or as one data set for each split.
  * (packer_publish.c) */

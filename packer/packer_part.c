@@ -112,11 +112,9 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
 
 int packer_unless_finished(struct sheaf_packer *p, int code)
 {
-    if (code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED || !p->is_part ||
-        destination_is_finished(&p->output, &p->is_there, NULL) != SHEAF_OK || !p->is_there) {
-        p->is_there = false;
+    p->is_there = p->is_part && destination_excuses(&p->output, code);
+    if (!p->is_there)
         return code;
-    }
     packer_stop(p);
     p->state = PACKER_OPEN;
     p->error = (struct sheaf_error){ 0 };

@@ -87,12 +87,7 @@ static int part_pack(void *context, struct sheaf_error *err)
     if (code != SHEAF_OK || finished)
         return code;
     code = pack_shards(p, err);
-    /* This run may have failed only because other processes have finished the whole data set and
-     * removed its temporary files. In that case its error does not matter. */
-    if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
-        destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)
-        code = SHEAF_OK;
-    return code;
+    return destination_excuses(&planned->output, code) ? SHEAF_OK : code;
 }
 
 int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,

@@ -689,6 +689,15 @@ int destination_is_finished(const struct output *o, bool *finished, struct sheaf
     return code;
 }
 
+bool destination_excuses(const struct output *o, int code)
+{
+    bool finished = false;
+
+    if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED)
+        (void)destination_is_finished(o, &finished, NULL);
+    return finished;
+}
+
 /* ---- A finished data set --------------------------------------------------------------------- */
 
 /* Sets *count to the number of lines of the report `name` (a list of skipped or converted files),

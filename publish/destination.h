@@ -133,6 +133,11 @@ void destination_clear(struct destination *found);
 
 /* Sets *finished to whether the data set of this plan is complete. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
+/* Called by a process that works on a plan together with other processes, after a step with the
+ * result `code`. Returns true if the step failed, but other processes have meanwhile finished the
+ * whole data set. The step may then have failed only because they removed its temporary files, so
+ * the failure does not matter. Returns false after an interrupt. */
+bool destination_excuses(const struct output *output, int code);
 /* Counts the lines of two reports, skipped.tsv and converted.tsv, and stores the numbers in
  * *result. The first packing and each append have reports of their own. `part` says whose reports
  * are counted: 0 for the first packing, 1 for the first append, and so on. */
