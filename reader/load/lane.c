@@ -4,6 +4,7 @@
  * an epoch is divided. */
 #include "reader/load/lane.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,8 +299,9 @@ static int lane_advance(struct loader *l, struct lane *lane, bool waits, struct 
     return SHEAF_OK;
 }
 
-/* Begins to read a drawn sample of which the shuffle buffer had only the number. Returns SHEAF_END
- * if its shard is not open yet, or if there is no memory for the read. */
+/* Begins to read a drawn sample of which the lane has only the number. If the sample is needed now,
+ * waits for its shard, and may use the reserve. Otherwise returns SHEAF_END if the shard is not open
+ * yet, or if there is no memory for the read. */
 static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
                      struct sheaf_error *err)
 {
@@ -320,7 +322,11 @@ static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool 
         code = loader_begin_alone(l, due->opened, due->record, due->repeats,
                                   needed ? LOADER_NOW : LOADER_SOON, &read, err);
     if (code == SHEAF_END && needed)
-        return loader_is_full(l, due->opened, due->record, err);
+        return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " takes %" PRIu64 " bytes of "
+                       "memory, but of the budget of %" PRIu64 " bytes %" PRIu64 " are in use",
+                       l->dataset->urls[due->shard], due->record,
+                       loader_alone_bytes(due->opened, due->record), l->budget.limit,
+                       l->budget.used);
     if (code != SHEAF_OK)
         return code;
     due->ref = (struct ref){ .item = read->table, .read = read };

@@ -5,7 +5,6 @@
  * kept for another read if the budget has room. */
 #include "reader/load/loader.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,15 +303,6 @@ uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record)
     const struct read_needs n = read_needs_of(&plan);
 
     return n.work + n.block;
-}
-
-int loader_is_full(const struct loader *l, const struct shard *shard, uint64_t record,
-                   struct sheaf_error *err)
-{
-    return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " takes %" PRIu64 " bytes of "
-                   "memory, but of the budget of %" PRIu64 " bytes %" PRIu64 " are in use",
-                   l->dataset->urls[shard->number], record, loader_alone_bytes(shard, record),
-                   l->budget.limit, l->budget.used);
 }
 
 /* ---- Landing -------------------------------------------------------------------------------- */

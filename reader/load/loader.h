@@ -152,10 +152,6 @@ static inline uint64_t loader_room(const struct loader *l)
 
 /* Returns the memory in bytes that is needed to read one record alone. The shard must be open. */
 uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);
-/* Sets the error for a record that cannot be read, because even the reserved memory is too small
- * for it. Returns SHEAF_ERR_LIMIT. */
-int loader_is_full(const struct loader *loader, const struct shard *shard, uint64_t record,
-                   struct sheaf_error *err);
 
 /* Makes all jobs end soon, and waits for them. */
 void loader_cancel(struct loader *loader);

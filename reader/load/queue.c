@@ -49,7 +49,6 @@ void queue_clear(struct loader *l, struct queue *q)
         l->queue_ops->end(q);
     shards_drop(&l->shards, q->shard);
     shards_drop(&l->shards, q->next);
-    shards_drop(&l->shards, q->alone);
     memset(q, 0, sizeof(*q));
 }
 
@@ -203,44 +202,6 @@ static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *
 
 /* ---- What is needed ------------------------------------------------------------------------- */
 
-/* Finds the next record. Its shard becomes q->alone. */
-static int queue_find_alone(struct loader *l, struct queue *q, struct order_run *run,
-                            struct sheaf_error *err)
-{
-    *run = next_run(q);
-    if (q->alone != NULL && q->alone->number == run->shard)
-        return SHEAF_OK;
-    shards_drop(&l->shards, q->alone);
-    q->alone = NULL;
-    return shards_use_reserved(&l->shards, run->shard, &q->alone, err);
-}
-
-/* Begins a read of the next record alone. The read may use the reserve, which is memory for samples
- * that are needed now. */
-static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err)
-{
-    struct order_run run;
-    struct read *read;
-    int code = queue_find_alone(l, q, &run, err);
-
-    if (code == SHEAF_OK)
-        code = loader_open_shard(l, q->alone, err);
-    if (code == SHEAF_OK)
-        code = loader_begin_alone(l, q->alone, run.record,
-                                  sequence_repeats(q->sequence, q->planned), LOADER_NOW, &read,
-                                  err);
-    if (code == SHEAF_END)
-        code = loader_is_full(l, q->alone, run.record, err);
-    if (code != SHEAF_OK)
-        return code;
-    q->alone = NULL;
-    queue_append(l, q, read);
-    q->planned++;
-    if (l->queue_ops->pass != NULL)
-        l->queue_ops->pass(l, q);
-    return SHEAF_OK;
-}
-
 /* Compares two queues by the first sample of each queue that is not planned yet. Returns true if
  * queue `a` will need its sample sooner than queue `b`. (A sample is planned if a read for it was
  * begun, or if it will be read when it is drawn.) */
@@ -291,7 +252,8 @@ static bool has_no_room(int code)
 }
 
 /* Plans a read for the lane (a sequence of samples) that must return a sample next. If there is not
- * enough memory for a read of the usual size, plans a read of one record. */
+ * enough memory, skips the read: the queue then returns only the number of the sample, and the lane
+ * reads the sample alone when it is drawn. */
 static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     int code = l->queue_ops->plan(l, q, err);
@@ -300,13 +262,8 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
         code = l->queue_ops->plan(l, q, err);
     if (!has_no_room(code))
         return code;
-    if (q->taken < q->planned)
-        return SHEAF_OK;
-    if (l->keep <= 1)
-        return plan_alone(l, q, err);
-    /* There is not enough memory for the sample. So its read is skipped: the shuffle buffer gets
-     * only the sample's number, and the sample is read when it is drawn. */
-    q->planned++;
+    if (q->taken == q->planned)
+        q->planned++;
     return SHEAF_OK;
 }
 

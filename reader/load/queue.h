@@ -67,9 +67,6 @@ struct queue {
     /* the shard after `shard`, which is being opened in advance; NULL if it was not opened yet, or
      * if there is no further shard */
     struct shard *next;
-    /* If the next record must be read alone, because there is little memory: the shard of this
-     * record. Otherwise NULL. */
-    struct shard *alone;
 };
 
 /* Begins the queue of a lane. */
@@ -89,10 +86,6 @@ struct queue_ops {
      * read now. Returns QUEUE_NO_SECTION if there is not enough memory for the index section of its
      * shard. `plan` is NULL if `pump` plans the reads itself. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
-    /* Called after the next sample of the queue was read alone, without `plan`, because there is
-     * little memory. If the queue keeps a list of samples to read, this function removes the sample
-     * from the list. `pass` is NULL if this kind of queue has no such list. */
-    void (*pass)(struct loader *loader, struct queue *queue);
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* implements queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                 struct sheaf_error *err);                               /* implements queue_take */

@@ -53,6 +53,7 @@ struct warmth {
     struct run due[DUE];
     bool repeats[DUE];
     size_t first, count;
+    uint64_t position;          /* position of due[first] in the sequence */
     struct warming warming[JOBS];
     /* The shard that will be warmed next (read into the kernel's cache). It stays open for this
      * purpose. NULL if it is not known yet. */
@@ -225,17 +226,20 @@ static void fetch_entries(struct loader *l, const struct run *run)
 }
 
 /* Finds the records of the next samples that will be drawn, and puts them on the list w->due. The
- * first of them is at position `position` of the lane's sequence. Does nothing if the list is not
- * empty. Returns an error if the budget has no room for the index section of the first record's
- * shard. */
+ * first of them is at position `position` of the lane's sequence. Samples before this position are
+ * removed from the list, and the list is filled only if it is then empty. Returns an error if the
+ * budget has no room for the index section of the first record's shard. */
 static int warm_draw(struct loader *l, struct warmth *w, uint64_t position,
                      struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
+    for (; w->first < w->count && w->position < position; w->position++)
+        shards_drop(w->shards, w->due[w->first++].shard);
     if (w->first < w->count)
         return SHEAF_OK;
     w->first = w->count = 0;
+    w->position = position;
     for (; w->count < DUE && position < w->sequence->count; position++) {
         const uint64_t input = sequence_input(w->sequence, position);
         const struct order_run run = warm_locate(w, input);
@@ -296,18 +300,11 @@ static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err
         return code;
     plan = plan_due(w, l, stretch_bytes(l, q->planned));
     code = queue_begin_read(l, q, &plan, err);
-    if (code == SHEAF_OK)       /* The read has taken the references to the shards. */
+    if (code == SHEAF_OK) {     /* The read has taken the references to the shards. */
         w->first += plan.run_count;
+        w->position += plan.run_count;
+    }
     return code;
-}
-
-/* Implements queue_ops.pass. */
-static void pass_drawn(struct loader *l, struct queue *q)
-{
-    struct warmth *w = q->warmth;
-
-    if (w->first < w->count)
-        shards_drop(&l->shards, w->due[w->first++].shard);
 }
 
 /* ---- The end -------------------------------------------------------------------------------- */
@@ -332,6 +329,6 @@ static void end_drawn(struct queue *q)
 }
 
 const struct queue_ops queue_as_drawn = {
-    .begin = begin_drawn, .plan = plan_drawn, .pass = pass_drawn, .pump = queue_pump_planned,
+    .begin = begin_drawn, .plan = plan_drawn, .pump = queue_pump_planned,
     .take = queue_take_planned, .end = end_drawn,
 };
