@@ -95,12 +95,6 @@ bool horizon_wants(const struct horizon *h, uint64_t position)
     return drawn <= h->far;
 }
 
-void horizon_step(struct horizon *h, const struct shuffle_step *step, const struct ref *ref)
-{
-    h->held -= ref->item != NULL;
-    foresight_step(&h->foresight, step);
-}
-
 /* ---- Going on ------------------------------------------------------------------------------- */
 
 static int compare_drawn(const void *a, const void *b)
@@ -120,16 +114,19 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Makes a list of the samples of which the shuffle buffer has only the numbers, and for which it is
- * already known at which step they will be drawn. The list is in the order of these steps. */
-static size_t list_wanted(const struct horizon *h, struct wanted *list)
+ * already known at which step they will be drawn. The list is in the order of these steps. Sets *held
+ * to the number of samples of the buffer that are in memory. */
+static size_t list_wanted(const struct horizon *h, struct wanted *list, size_t *held)
 {
     size_t count = 0;
 
+    *held = 0;
     for (uint64_t i = 0; i < h->slot_count; i++) {
         const struct ref *ref = &h->slots[i];
         const uint32_t drawn = h->foresight.drawn[i];
         struct order_run run;
 
+        *held += ref->item != NULL;
         if (ref->item != NULL || ref->input == REF_EMPTY || drawn == FORESIGHT_LATER
             || drawn <= h->foresight.now
             || order_lane_repeats(&h->sequence->range, ref->input))
@@ -201,7 +198,6 @@ static size_t horizon_read_block(struct horizon *h, struct loader *l, struct sha
         h->slots[list[i].slot] = (struct ref){ .item = read->each[i], .read = read };
         read->users++;
     }
-    h->held += n;
     read->taken = read->span;
     loader_leave(l, read);
     return n;
@@ -230,16 +226,15 @@ static size_t horizon_read_shard(struct horizon *h, struct loader *l, const stru
 void horizon_go_on(struct horizon *h, struct loader *l)
 {
     struct wanted *list;
-    size_t count, room, n;
+    size_t count, held, n;
 
     if (h->foresight.drawn == NULL || h->foresight.now < h->due)
         return;
     list = malloc(h->slot_count * sizeof(list[0]));
     if (list == NULL)
         return;
-    count = list_wanted(h, list);
-    room = (size_t)(h->most - MIN(h->held, h->most));
-    n = MIN(count, room);
+    count = list_wanted(h, list, &held);
+    n = MIN(count, (size_t)(h->most - MIN(held, h->most)));
     set_far(h, n == 0 ? h->far : n < count ? list[n].drawn - 1 : h->foresight.seen);
     qsort(list, n, sizeof(list[0]), compare_places);
     for (size_t i = 0; i < n;)

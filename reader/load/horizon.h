@@ -25,9 +25,7 @@ struct horizon {
     const struct order_line *line;
     struct ref *slots;              /* slots of the lane's shuffle buffer */
     uint64_t slot_count;
-    /* `most` is the largest number of samples of the shuffle buffer that may be in memory. `held`
-     * is the number of them that are in memory now. */
-    uint64_t most, held;
+    uint64_t most;      /* largest number of samples of the shuffle buffer that may be in memory */
     uint32_t far;
     uint32_t due;                   /* step at which FAR is moved forward */
 };
@@ -50,17 +48,6 @@ void horizon_close(struct horizon *horizon);
  * returns true if the sample should be in memory. */
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
-
-/* Must be called after each draw of the lane (a sequence of samples). `ref` is the drawn entry of
- * the shuffle buffer: a sample in memory, or only the number of a sample. */
-void horizon_step(struct horizon *horizon, const struct shuffle_step *step,
-                  const struct ref *ref);
-/* Must be called after an entry was put into the shuffle buffer. The entry `ref` is a sample in
- * memory, or only the number of a sample. */
-static inline void horizon_came(struct horizon *h, const struct ref *ref)
-{
-    h->held += ref->item != NULL;
-}
 
 /* FAR is the last step (draw) whose sample should be in memory. If few steps are left before FAR,
  * sets FAR to a later step. Then begins to read the samples that will be drawn up to FAR and are

@@ -139,22 +139,11 @@ static const struct ref empty = { .input = REF_EMPTY };
 
 /* ---- The slots ------------------------------------------------------------------------------ */
 
-/* Takes the next sample of the lane (a sequence of samples) from the queue, and puts it into the
- * slot `slot` of the shuffle buffer. */
-static int lane_take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
-                        struct sheaf_error *err)
-{
-    const int code = queue_take(l, lane->queue, waits, &lane->slots[slot], err);
-
-    if (code == SHEAF_OK && lane->queue->horizon != NULL)
-        horizon_came(&lane->horizon, &lane->slots[slot]);
-    return code;
-}
-
+/* Puts the next sample of the queue into its slot while the lane (a sequence of samples) starts. */
 static int fill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
-    const int code = lane_take_in(l, lane, sequence_slot(&lane->sequence, lane->filled), waits,
-                                  err);
+    struct ref *slot = &lane->slots[sequence_slot(&lane->sequence, lane->filled)];
+    const int code = queue_take(l, lane->queue, waits, slot, err);
 
     lane->filled += code == SHEAF_OK;
     return code;
@@ -193,8 +182,8 @@ static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sh
 static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct shuffle *s = &lane->shuffle;
-    const int code = lane->refill_due ? lane_take_in(l, lane, lane->refill_slot, waits, err)
-        : SHEAF_OK;
+    const int code = lane->refill_due
+        ? queue_take(l, lane->queue, waits, &lane->slots[lane->refill_slot], err) : SHEAF_OK;
 
     if (code == SHEAF_END) {
         s->inputs = --s->next;
@@ -230,7 +219,7 @@ static struct ref lane_draw(struct lane *lane)
 
     fetch_slot(lane);
     if (lane->queue->horizon != NULL)
-        horizon_step(&lane->horizon, &step, &ref);
+        foresight_step(&lane->horizon.foresight, &step);
     lane->slots[step.slot] = empty;
     if (step.refill) {
         lane->refill_due = true;

@@ -143,12 +143,6 @@ uint8_t *loader_piece(const struct ref *ref);
 void loader_shrink(struct loader *loader);
 /* Frees spare buffers until the rest fits into the budget. */
 void loader_trim(struct loader *loader);
-/* Returns the free memory of the heap in bytes. Used only if each sample has an allocation of its
- * own. */
-static inline uint64_t loader_room(const struct loader *l)
-{
-    return heap_room(l->heap);
-}
 
 /* Returns the memory in bytes that is needed to read one record alone. The shard must be open. */
 uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);

@@ -139,19 +139,6 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
     return code;
 }
 
-/* Returns where the next planned position is. */
-static struct order_run next_run(const struct queue *q)
-{
-    return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
-}
-
-/* Returns true if there is memory for two reads of this size. A read in advance may begin only if
- * this is true. The memory for the second read must be left for samples that are needed at once. */
-static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
-{
-    return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;
-}
-
 /* Skips the next positions of the sequence if their samples should not be in memory now. These
  * samples are read when they are drawn. Returns SHEAF_END at the end of the sequence, or if it
  * is not known yet when the next sample will be drawn. */
@@ -170,29 +157,27 @@ static int pass_unwanted(struct queue *q)
 static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct stretch t;
+    struct order_run found;
     int code = pass_unwanted(q);
 
     if (code != SHEAF_OK)
         return code;
-    t.found = next_run(q);
-    code = enter_shard(l, q, &t.found, err);
+    found = order_line_locate(q->line, sequence_place(q->sequence, q->planned));
+    code = enter_shard(l, q, &found, err);
     if (code == SHEAF_OK && q->is_ahead && !loader_shard_is_open(l, q->shard))
         return SHEAF_END;
     if (code == SHEAF_OK)
         code = loader_open_shard(l, q->shard, err);
     if (code != SHEAF_OK)
         return code;
-    if (stretch_is_outsize(l, q->shard->section, t.found.record)) {
+    if (stretch_is_outsize(l, q->shard->section, found.record)) {
         q->planned++;
         return SHEAF_OK;
     }
-    t.sequence = q->sequence;
-    t.line = q->line;
-    t.horizon = q->horizon;
-    t.shard = q->shard;
-    t.planned = q->planned;
-    stretch_plan(l, &t);
-    if (q->is_ahead && !has_room_ahead(l, &t.plan))
+    stretch_plan(l, q, &found, &t);
+    /* A read in advance begins only if there is memory for two reads of its size. The memory for
+     * the second read must be left for samples that are needed at once. */
+    if (q->is_ahead && l->keep > 1 && heap_room(l->heap) < 2 * read_needs_of(&t.plan).pieces)
         return SHEAF_END;
     code = queue_begin_read(l, q, &t.plan, err);
     if (code == SHEAF_OK)

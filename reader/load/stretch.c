@@ -4,6 +4,7 @@
 #include "reader/load/stretch.h"
 
 #include "base/bytes.h"
+#include "reader/load/horizon.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
 /* Largest gap in bytes between two wanted records that are read together. The bytes of the gap are
@@ -20,10 +21,7 @@
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
-/* Returns the number of uncompressed bytes that the next read of a lane (a sequence of samples)
- * should have.
- *
- * The first reads of a lane are small, because its first sample would otherwise wait until many
+/* The first reads of a lane are small, because its first sample would otherwise wait until many
  * other samples are read. If codec blocks are decompressed in parts, the first reads have the usual
  * size, because small reads would decompress the same block several times. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
@@ -132,18 +130,19 @@ static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_
     return true;
 }
 
-void stretch_plan(const struct loader *l, struct stretch *t)
+void stretch_plan(const struct loader *l, const struct queue *q, const struct order_run *found,
+                  struct stretch *t)
 {
-    struct sequence *sequence = t->sequence;
-    const struct index_section *section = t->shard->section;
-    const bool repeats = sequence_repeats(sequence, t->planned);
-    const uint64_t bytes = stretch_bytes(l, t->planned);
-    struct course c = { l, t->shard, stop_of(l, section, t->found.record, bytes), bytes };
-    uint64_t place = sequence_place(sequence, t->planned);
-    struct order_run at = t->found;
+    struct sequence *sequence = q->sequence;
+    const struct index_section *section = q->shard->section;
+    const bool repeats = sequence_repeats(sequence, q->planned);
+    const uint64_t bytes = stretch_bytes(l, q->planned);
+    struct course c = { l, q->shard, stop_of(l, section, found->record, bytes), bytes };
+    uint64_t place = sequence_place(sequence, q->planned);
+    struct order_run at = *found;
     uint32_t skipped = 0;
 
-    t->runs[0] = (struct run){ .shard = t->shard, .first = at.record, .count = 1 };
+    t->runs[0] = (struct run){ .shard = q->shard, .first = at.record, .count = 1 };
     t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .repeats = repeats,
                                   .apart = loader_is_apart(l) };
     if (section->blocks != NULL)
@@ -153,7 +152,7 @@ void stretch_plan(const struct loader *l, struct stretch *t)
         return;
     }
     c.left -= MIN(c.left, index_frame_bytes(section, at.record));
-    for (uint64_t p = t->planned + 1; p < sequence->count; p++) {
+    for (uint64_t p = q->planned + 1; p < sequence->count; p++) {
         const uint64_t next = sequence_place(sequence, p);
         const bool resumed = next != place + 1;
 
@@ -161,13 +160,13 @@ void stretch_plan(const struct loader *l, struct stretch *t)
             at.record++;
             at.count--;
         } else {
-            at = order_line_locate(t->line, next);
+            at = order_line_locate(q->line, next);
         }
         place = next;
-        if (at.shard != t->shard->number || sequence_repeats(sequence, p) != repeats
-            || (t->horizon != NULL && !horizon_knows(t->horizon, p)))
+        if (at.shard != q->shard->number || sequence_repeats(sequence, p) != repeats
+            || (q->horizon != NULL && !horizon_knows(q->horizon, p)))
             return;
-        if (t->horizon != NULL && !horizon_wants(t->horizon, p)) {
+        if (q->horizon != NULL && !horizon_wants(q->horizon, p)) {
             skipped++;
             continue;
         }

@@ -13,23 +13,11 @@
 #ifndef READER_STRETCH_H
 #define READER_STRETCH_H
 
-#include "reader/load/horizon.h"
+#include "reader/load/queue.h"
 
 #define STRETCH_RUNS 512u
 
 struct stretch {
-    struct sequence *sequence;
-    const struct order_line *line;
-    /* tells which samples should be in memory; NULL if all samples should be in memory */
-    const struct horizon *horizon;
-    /* the shard that contains the first sample of the new read; it must be open */
-    struct shard *shard;
-    /* Position of the new read's first sample in the sequence of the lane. Reads for all earlier
-     * positions are already planned. */
-    uint64_t planned;
-    /* the record of the new read's first sample */
-    struct order_run found;
-    /* The following fields are results. */
     struct read_plan plan;
     struct run runs[STRETCH_RUNS];
 };
@@ -57,7 +45,9 @@ uint64_t stretch_gap_of(const struct shard *shard);
 bool stretch_joins(const struct index_section *section, uint64_t last, uint64_t record,
                    uint64_t gap);
 
-/* Plans the read that begins with the position `planned`. */
-void stretch_plan(const struct loader *loader, struct stretch *stretch);
+/* Plans the next read of a queue. `found` is the place of its first sample. This sample must be in
+ * queue->shard, which must be open. */
+void stretch_plan(const struct loader *loader, const struct queue *queue,
+                  const struct order_run *found, struct stretch *stretch);
 
 #endif
