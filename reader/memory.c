@@ -319,7 +319,7 @@ static void memory_find_alone(struct sheaf_reader *r, struct needs *n)
     uint64_t most = 0;
 
     for (uint32_t i = 0; i < r->dataset->manifest.shard_count; i++) {
-        if (shards_use_reserved(shards, i, &shard, &ignored) != SHEAF_OK)
+        if (shards_use(shards, i, true, &shard, &ignored) != SHEAF_OK)
             return;
         workers_wait(r->load.workers, &shard->job);
         if (shard->code == SHEAF_OK)

@@ -214,7 +214,7 @@ static size_t horizon_read_shard(struct horizon *h, struct loader *l, const stru
 
     while (n < count && list[n].shard == list[0].shard)
         n++;
-    if (shards_use(&l->shards, list[0].shard, &shard, &ignored) != SHEAF_OK)
+    if (shards_use(&l->shards, list[0].shard, false, &shard, &ignored) != SHEAF_OK)
         return n;
     if (loader_open_shard(l, shard, &ignored) == SHEAF_OK)
         while (done < n)

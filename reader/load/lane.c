@@ -297,12 +297,8 @@ static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool 
     struct read *read;
     int code = SHEAF_OK;
 
-    if (due->opened == NULL) {
-        code = needed ? shards_use_reserved(&l->shards, due->shard, &due->opened, err)
-                      : shards_use(&l->shards, due->shard, &due->opened, err);
-        if (code != SHEAF_OK)
-            due->opened = NULL;
-    }
+    if (due->opened == NULL)
+        code = shards_use(&l->shards, due->shard, needed, &due->opened, err);
     if (code == SHEAF_OK && !needed && !loader_shard_is_open(l, due->opened))
         return SHEAF_END;
     if (code == SHEAF_OK)

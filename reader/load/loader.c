@@ -10,7 +10,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/flag.h"
 
 /* A read that needs n bytes may use the buffers of an earlier read, but only if these are not much
  * too large: they have at most 2 * n + KEPT_MORE_BYTES bytes. */
@@ -23,25 +22,9 @@ bool loader_shard_is_open(struct loader *l, struct shard *shard)
     return workers_is_done(l->workers, &shard->job);
 }
 
-/* Waits until the shard is open. Returns false if the wait was interrupted. */
-static bool wait_for_shard(struct loader *l, struct shard *shard)
-{
-    const uint64_t poll_ns = 20000000;
-    bool done = loader_shard_is_open(l, shard);
-    uint64_t start;
-
-    if (done)
-        return true;
-    start = clock_ns();
-    while (!done && !flag_is_raised(l->interrupt))
-        done = workers_wait_for(l->workers, &shard->job, poll_ns);
-    l->stall_ns += clock_ns() - start;
-    return done;
-}
-
 int loader_open_shard(struct loader *l, struct shard *shard, struct sheaf_error *err)
 {
-    if (!wait_for_shard(l, shard))
+    if (!workers_wait_or(l->workers, &shard->job, false, l->interrupt, &l->stall_ns))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     if (shard->code != SHEAF_OK)
         *err = shard->error;
@@ -63,14 +46,14 @@ void loader_trim(struct loader *l)
 }
 
 /* Takes spare buffers for a read that needs `memory` bytes. Chooses the largest spare buffers that
- * have at most 2 * `memory` + KEPT_MORE_BYTES bytes. If there are no such buffers, returns a new
- * struct without buffers.
+ * have at most 2 * `memory` + KEPT_MORE_BYTES bytes, and at most `room` bytes more than the read
+ * needs. If there are no such buffers, returns a new struct without buffers.
  *
  * Small reads may not take very large buffers. Otherwise a later large read would find only small
  * buffers. It would then allocate new buffers, and the spare memory would grow more and more. */
-static struct work *take_spare(struct loader *l, uint64_t memory)
+static struct work *take_spare(struct loader *l, uint64_t memory, uint64_t room)
 {
-    const uint64_t most = 2 * memory + KEPT_MORE_BYTES;
+    const uint64_t most = memory + MIN(memory + KEPT_MORE_BYTES, room);
     struct work **best = NULL, *w;
 
     for (struct work **at = &l->spare; *at != NULL; at = &(*at)->next)
@@ -86,25 +69,27 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
     return w;
 }
 
-/* Returns buffers for a read that needs `memory` bytes. The caller must have taken `memory` bytes
- * from the budget. If the function returns spare buffers with more than `memory` bytes, it takes
- * the difference from the budget as well. */
-static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
+/* Takes memory from the budget and returns buffers for a read that needs `bytes` bytes. If spare
+ * buffers have more bytes, takes the difference from the budget as well. The memory for the records
+ * that the read returns is not included. Returns NULL if there is not enough memory. */
+static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_share share)
 {
-    struct work *w = take_spare(l, memory);
-    const uint64_t kept = w == NULL ? 0 : work_kept_bytes(w);
-    uint64_t more = kept - MIN(kept, memory);
+    struct work *w;
+    uint64_t more;
+    bool reserved;
 
-    if (w != NULL && !budget_take(&l->budget, more)) {
-        work_free(w);
-        w = calloc(1, sizeof(*w));
-        more = 0;
-    }
-    if (w == NULL)
+    if (!shards_take(&l->shards, bytes, share == LOADER_NOW, &reserved))
         return NULL;
+    w = take_spare(l, bytes, budget_room(&l->budget));
+    if (w == NULL) {
+        shards_give(&l->shards, bytes, reserved);
+        return NULL;
+    }
+    more = MAX(work_kept_bytes(w), bytes) - bytes;
+    budget_add(&l->budget, more);
     w->code = SHEAF_ERR_INTERRUPTED;        /* The job replaces this code when it runs. */
-    w->memory_bytes = more + (reserved ? 0 : memory);
-    w->reserved_bytes = reserved ? memory : 0;
+    w->memory_bytes = more + (reserved ? 0 : bytes);
+    w->reserved_bytes = reserved ? bytes : 0;
     return w;
 }
 
@@ -132,35 +117,26 @@ static void end_work(struct loader *l, struct work *w)
 static void free_block(struct loader *l, struct read *r)
 {
     if (r->alone_bytes == 0) {
-        heap_give(l->heap, r->block);
+        heap_give(l->heap, r->table);
         return;
     }
-    free(r->block);
-    if (r->is_reserved)
-        budget_give_reserved(&l->budget, r->alone_bytes);
-    else
-        budget_give(&l->budget, r->alone_bytes);
+    free(r->table);
+    shards_give(&l->shards, r->alone_bytes, r->is_reserved);
 }
 
 /* Allocates memory for the items (records) of a read: one block that has all of them. */
 static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
                               enum loader_share share)
 {
-    uint8_t *block = heap_take(l->heap, bytes);
-
-    if (block == NULL && share != LOADER_AHEAD
+    r->table = heap_take(l->heap, bytes);
+    if (r->table == NULL && share != LOADER_AHEAD
         && shards_take(&l->shards, bytes, share == LOADER_NOW, &r->is_reserved)) {
         r->alone_bytes = bytes;
-        r->block = block = malloc(bytes);
-        if (block == NULL) {
+        r->table = malloc(bytes);
+        if (r->table == NULL)
             free_block(l, r);
-            r->alone_bytes = 0;
-        }
     }
-    if (block == NULL)
-        return false;
-    read_set_block(r, block);
-    return true;
+    return r->table != NULL;
 }
 
 static void give_pieces(struct loader *l, struct read *r)
@@ -212,7 +188,7 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
 
     if (r == NULL)
         return err_memory(err, sizeof(*r));
-    r->work = take_spare(l, memory);
+    r->work = take_spare(l, memory, UINT64_MAX);
     if (r->work == NULL) {
         free(r);
         return err_memory(err, sizeof(*r->work));
@@ -223,23 +199,6 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
     add_read(l, r);
     *result = r;
     return SHEAF_OK;
-}
-
-/* Takes memory from the budget and returns buffers for a read. The memory for the records that the
- * read returns is not included. */
-static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_share share)
-{
-    struct work *w;
-    bool reserved;
-
-    if (!shards_take(&l->shards, bytes, share == LOADER_NOW, &reserved))
-        return NULL;
-    w = new_work(l, bytes, reserved);
-    if (w == NULL && reserved)
-        budget_give_reserved(&l->budget, bytes);
-    else if (w == NULL)
-        budget_give(&l->budget, bytes);
-    return w;
 }
 
 int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_share share,
@@ -417,7 +376,8 @@ uint8_t *loader_piece(const struct ref *ref)
 {
     if (ref->read == NULL)
         return (uint8_t *)ref->item;
-    return ref->read->alone_bytes == 0 && ref->read->stream == NULL ? ref->read->block : NULL;
+    return ref->read->alone_bytes == 0 && ref->read->stream == NULL ? (uint8_t *)ref->read->table
+                                                                    : NULL;
 }
 
 void loader_cancel(struct loader *l)

@@ -187,13 +187,9 @@ static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    for (; code == SHEAF_OK && c->opened < c->part_count && c->opened < part + PARTS_AHEAD;
-         c->opened++) {
+    for (; code == SHEAF_OK && c->opened < MIN(c->part_count, part + PARTS_AHEAD); c->opened++)
         code = shard_pool_use(c->pool, c->parts[c->opened].shard_number,
                               &c->parts[c->opened].shard, err);
-        if (code != SHEAF_OK)
-            return code;
-    }
     return code;
 }
 

@@ -87,10 +87,8 @@ int queue_begin_read(struct loader *l, struct queue *q, const struct read_plan *
 static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
                      struct sheaf_error *err)
 {
-    const int code = shards_use(&l->shards, number, shard, err);
+    const int code = shards_use(&l->shards, number, false, shard, err);
 
-    if (code != SHEAF_OK)
-        *shard = NULL;
     return code == SHEAF_ERR_LIMIT ? QUEUE_NO_SECTION : code;
 }
 

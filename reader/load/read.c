@@ -150,12 +150,6 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
     return SHEAF_OK;
 }
 
-void read_set_block(struct read *r, uint8_t *block)
-{
-    r->block = block;
-    r->table = (struct item *)(void *)block;
-}
-
 void read_drop_shards(struct work *w, struct shards *shards)
 {
     for (size_t i = 0; i < w->run_count; i++)

@@ -170,18 +170,15 @@ struct read {
      * has already returned the samples of the first `taken` positions. */
     size_t span, taken;
     size_t users;               /* number of references to it */
-    /* If the records lie in one block: the table of their items, in which each item is followed by
-     * its columns. Otherwise NULL. */
+    /* If the records lie together: the block of memory for all of them. It begins with the table of
+     * their items, in which each item is followed by its columns. Otherwise NULL. */
     struct item *table;
     /* If each record has an allocation of its own: pointers to the items that describe the records,
      * one for each position. A pointer is NULL if the position was skipped, because its sample is
      * not read now. */
     struct item **each;
-    /* If the records of the read lie together: the memory for the table of items and for all
-     * records. */
-    uint8_t *block;
-    /* If `block` was allocated by malloc: its size in bytes, which was taken from the memory
-     * budget. 0 if `block` is in the heap for samples. */
+    /* If the block was allocated by malloc: its size in bytes, which was taken from the memory
+     * budget. 0 if the block is in the heap for samples. */
     uint64_t alone_bytes;
     bool is_reserved;           /* true if the memory is from the reserve */
     bool repeats;
@@ -218,13 +215,10 @@ uint64_t work_kept_bytes(const struct work *work);
 void work_free(struct work *work);                      /* `work` may be NULL. */
 
 /* Prepares a read by `plan`. The caller must then provide the memory for the records: one block for
- * all (read_set_block), or one allocation for each (read->each). */
+ * all (read->table), or one allocation for each (read->each). */
 int read_open(struct read *read, struct work *work, const struct read_plan *plan,
               const struct sheaf_dataset *dataset, struct workers *workers,
               struct sheaf_error *err);
-/* Sets the block of memory for the records of the read. A table of items, which describe the
- * records, is at the beginning of the block. */
-void read_set_block(struct read *read, uint8_t *block);
 void read_drop_shards(struct work *work, struct shards *shards);
 
 /* ---- reader/load/read_job.c ------------------------------------------------------------------ */

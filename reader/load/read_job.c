@@ -574,7 +574,7 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
     const struct read *r = w->read;
 
     if (r->table != NULL) {
-        *data = r->block + r->span * r->item_bytes;
+        *data = (uint8_t *)r->table + r->span * r->item_bytes;
         *names = (char *)*data + w->data_bytes;
         return SHEAF_OK;
     }

@@ -110,7 +110,7 @@ int shard_pool_use(struct shard_pool *pool, uint32_t number, struct shard **shar
     int code;
 
     pthread_mutex_lock(&pool->lock);
-    code = shards_use(&pool->locked.shards, number, shard, err);
+    code = shards_use(&pool->locked.shards, number, false, shard, err);
     pthread_mutex_unlock(&pool->lock);
     return code;
 }

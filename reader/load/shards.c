@@ -249,6 +249,14 @@ bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_re
     return may_reserve && budget_take_reserved(s->budget, bytes);
 }
 
+void shards_give(struct shards *s, uint64_t bytes, bool is_reserved)
+{
+    if (is_reserved)
+        budget_give_reserved(s->budget, bytes);
+    else
+        budget_give(s->budget, bytes);
+}
+
 static int shards_no_room(const struct shards *s, uint32_t number, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_LIMIT, "%s: its index takes %" PRIu64 " bytes of memory, but "
@@ -275,21 +283,13 @@ static void become_idle(struct shards *s, struct shard *shard)
     s->idle_count++;
 }
 
-static void give_shard_memory(struct shards *s, bool is_reserved, uint64_t bytes)
-{
-    if (is_reserved)
-        budget_give_reserved(s->budget, bytes);
-    else
-        budget_give(s->budget, bytes);
-}
-
 /* Closes a shard that is not in use. */
 static void shards_end_shard(struct shards *s, struct shard *shard)
 {
     end_open(shard);
     s->open[shard->number] = NULL;
     s->bytes -= shard->memory_bytes;
-    give_shard_memory(s, shard->is_reserved, shard->memory_bytes);
+    shards_give(s, shard->memory_bytes, shard->is_reserved);
     shards_close_shard(shard);
 }
 
@@ -321,15 +321,15 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. `reserved` is true if this user needs a sample now, and false if it
+/* Adds a user to an open shard. `needed` is true if this user needs a sample now, and false if it
  * reads in advance.
  *
  * A user that reads in advance must not hold memory of the reserve. So if the shard's memory is
  * from the reserve, it is now counted in the rest of the budget. Returns false if there is not
  * enough room for it. */
-static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
+static bool shards_join(struct shards *s, struct shard *shard, bool needed)
 {
-    if (shard->is_reserved && !reserved) {
+    if (shard->is_reserved && !needed) {
         if (!budget_unreserve(s->budget, shard->memory_bytes))
             return false;
         shard->is_reserved = false;
@@ -339,28 +339,31 @@ static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
     return true;
 }
 
-static int use(struct shards *s, uint32_t number, bool reserved, struct shard **result,
+int shards_use(struct shards *s, uint32_t number, bool needed, struct shard **result,
                struct sheaf_error *err)
 {
     struct shard *shard = s->open[number];
     uint64_t memory;
 
+    *result = NULL;
     if (shard != NULL) {
+        if (!shards_join(s, shard, needed))
+            return shards_no_room(s, number, err);
         *result = shard;
-        return shards_join(s, shard, reserved) ? SHEAF_OK : shards_no_room(s, number, err);
+        return SHEAF_OK;
     }
     memory = shards_memory(s, number);
     shard = calloc(1, sizeof(*shard));
     if (shard == NULL)
         return err_memory(err, sizeof(*shard));
-    if (!shards_take(s, memory, reserved, &shard->is_reserved)) {
+    if (!shards_take(s, memory, needed, &shard->is_reserved)) {
         free(shard);
         return shards_no_room(s, number, err);
     }
     shard->owner = s;
     shard->number = number;
     if (shards_add_columns(shard, err) != SHEAF_OK) {
-        give_shard_memory(s, shard->is_reserved, memory);
+        shards_give(s, memory, shard->is_reserved);
         shards_close_shard(shard);
         return SHEAF_ERR_MEMORY;
     }
@@ -374,17 +377,6 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
     begin_open(shard);
     *result = shard;
     return SHEAF_OK;
-}
-
-int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err)
-{
-    return use(s, number, false, shard, err);
-}
-
-int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
-                        struct sheaf_error *err)
-{
-    return use(s, number, true, shard, err);
 }
 
 void shards_drop(struct shards *s, struct shard *shard)

@@ -122,19 +122,19 @@ int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct wo
  * Sets *is_reserved to true if the bytes are from the reserve. Returns false if there is not enough
  * memory. */
 bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_reserved);
+/* Gives back bytes that shards_take has taken. */
+void shards_give(struct shards *s, uint64_t bytes, bool is_reserved);
 /* No job may be running. */
 void shards_free(struct shards *s);
 
 /* Returns the memory that an open shard takes. */
 uint64_t shards_memory(const struct shards *s, uint32_t number);
 
-/* Takes a reference to a shard. If the shard is not open, begins to open it. Returns
- * SHEAF_ERR_LIMIT if the budget has no room for the index section of the shard. */
-int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err);
-/* Opens a shard like shards_use, but may take memory from the reserve, which is for samples that
- * are needed now. */
-int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
-                        struct sheaf_error *err);
+/* Takes a reference to a shard. If the shard is not open, begins to open it. If a sample of the
+ * shard is needed now (`needed`), may take memory from the reserve. Otherwise sets *shard to NULL
+ * and returns SHEAF_ERR_LIMIT if the budget has no room for the index section of the shard. */
+int shards_use(struct shards *s, uint32_t number, bool needed, struct shard **shard,
+               struct sheaf_error *err);
 /* Gives back a reference to a shard. If it was the last reference, the shard is closed, or stays
  * open for later use. `shard` may be NULL. */
 void shards_drop(struct shards *s, struct shard *shard);

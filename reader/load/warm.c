@@ -127,9 +127,7 @@ static bool warm_open_next(struct warmth *w, uint32_t number, struct loader *l)
 
     if (w->shard == NULL || w->shard->number != number) {
         shards_drop(w->shards, w->shard);
-        w->shard = NULL;
-        if (shards_use(w->shards, number, &w->shard, &ignored) != SHEAF_OK)
-            w->shard = NULL;
+        (void)shards_use(w->shards, number, false, &w->shard, &ignored);
     }
     return w->shard != NULL && loader_shard_is_open(l, w->shard);
 }
@@ -245,7 +243,7 @@ static int warm_draw(struct loader *l, struct warmth *w, uint64_t position,
         const struct order_run run = warm_locate(w, input);
         struct shard *shard;
 
-        code = shards_use(w->shards, run.shard, &shard, err);
+        code = shards_use(w->shards, run.shard, false, &shard, err);
         if (code != SHEAF_OK)
             break;
         w->repeats[w->count] = order_lane_repeats(&w->sequence->range, input);

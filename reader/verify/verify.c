@@ -546,7 +546,7 @@ static int verify_begin_check(struct checks *all, uint32_t i)
     if (code != SHEAF_OK)
         return code;
     if (dataset_source(all->dataset, i)->has_manifest || all->dataset->sections[i] != NULL) {
-        code = shards_use(&all->shards, i, &c->held, &c->error);
+        code = shards_use(&all->shards, i, false, &c->held, &c->error);
         if (code != SHEAF_OK)
             return code;
     }
