@@ -55,8 +55,6 @@ struct queue {
     uint64_t planned;
     uint64_t taken;                 /* number of positions that were returned */
     struct read *first, *last;
-    /* if the data set is a stream: number of reads in this queue that still have samples */
-    unsigned waiting;
     /* If the data set is a stream: reads the shards of the lane (a sequence of samples) from start
      * to end. Otherwise NULL. */
     struct stream *stream;
@@ -100,8 +98,7 @@ extern const struct queue_ops queue_in_order;
 /* The kind of queue whose samples stay in their files until they are drawn from the shuffle buffer.
  * (warm.c) */
 extern const struct queue_ops queue_as_drawn;
-/* The kind of queue for a stream. Its samples become known only when they arrive. (queue_stream.c)
- */
+/* The kind of queue for a stream. Its samples become known only when they arrive. (stream.c) */
 extern const struct queue_ops queue_streamed;
 
 /* Makes a stream end soon. */
@@ -133,7 +130,7 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 }
 
 /* The following functions are used only by the files that implement the kinds of queues: queue.c,
- * queue_stream.c and warm.c. */
+ * stream.c and warm.c. */
 
 /* Begins the read that `plan` describes, as the next read of the queue. Returns SHEAF_END if there
  * is not enough memory for the read now. */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams; see stream.h. A stream has one worker thread, which runs its jobs in turn. Each job
- * fills a read: it copies frames (stored records) into the buffer of the read, without gaps. */
+ * The queue of a lane (a sequence of samples) for a stream; see stream.h. A stream has one worker
+ * thread, which runs its jobs in turn. Each job fills a read: it copies frames (stored records) into
+ * the buffer of the read, without gaps. The samples of a read are not known before it is full.
+ *
+ * The stream of lane number n has shard number n and then every lanes-th shard, in the epoch's order
+ * of shards. In Amazon SageMaker's Pipe mode, a pipe has all records of the epoch. The stream then
+ * reads the whole pipe, but uses only record number n and then every lanes-th record. */
 #include "reader/load/stream.h"
 
 #include <inttypes.h>
@@ -22,7 +27,8 @@
 #define AHEAD_PIECES 4u
 
 struct stream {
-    struct stream_context context;
+    struct loader *loader;          /* The stream uses only its fields that stay the same. */
+    const struct order_line *line;
     uint32_t lane;
     struct workers *workers;
     size_t largest;                 /* size of the largest frame that is accepted */
@@ -51,19 +57,21 @@ struct stream {
     struct pipe_head head;          /* the first bytes of a pipe */
 };
 
-int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
-                struct stream **stream, struct sheaf_error *err)
+/* Implements queue_ops.begin. */
+static int begin_stream(struct loader *l, struct queue *q, uint32_t lane, struct sheaf_error *err)
 {
-    const struct sheaf_dataset *dataset = context->dataset;
+    const struct sheaf_dataset *dataset = l->dataset;
+    const uint64_t memory_limit = l->budget.limit / l->lane_count;
     struct stream *s = calloc(1, sizeof(*s));
     int code;
 
     if (s == NULL)
         return err_memory(err, sizeof(*s));
-    s->context = *context;
+    s->loader = l;
+    s->line = q->line;
     s->lane = lane;
     s->place = dataset->pipes != NULL ? 0 : lane;
-    s->stride = context->order->lanes;
+    s->stride = l->order.lanes;
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
     s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit, AHEAD_PIECES) : 0;
@@ -71,7 +79,7 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
     if (code != SHEAF_OK)
         free(s);
     else
-        *stream = s;
+        q->stream = s;
     return code;
 }
 
@@ -104,19 +112,24 @@ static void stream_close_shard(struct stream *s)
     s->object = NULL;
 }
 
-void stream_cancel(struct stream *s)
+/* Implements queue_ops.cancel. Removes the jobs that have not started, and waits for the running
+ * job. */
+static void cancel_stream(struct queue *q)
 {
-    if (s == NULL)
+    if (q->stream == NULL)
         return;
-    flag_raise(&s->cancelled);
-    workers_cancel(s->workers);
+    flag_raise(&q->stream->cancelled);
+    workers_cancel(q->stream->workers);
 }
 
-void stream_close(struct stream *s)
+/* Implements queue_ops.end. */
+static void end_stream(struct queue *q)
 {
+    struct stream *s = q->stream;
+
     if (s == NULL)
         return;
-    stream_cancel(s);
+    cancel_stream(q);
     workers_close(s->workers);
     stream_close_shard(s);
     pipe_head_free(&s->head);
@@ -165,7 +178,7 @@ static bool stream_again(void *context)
 /* Returns the number of records that form a sample. */
 static size_t records_of_sample(const struct stream *s)
 {
-    const struct pipe_source *pipes = s->context.dataset->pipes;
+    const struct pipe_source *pipes = s->loader->dataset->pipes;
 
     return pipes != NULL && pipes->attributes.count != 0 ? pipes->attributes.count : 1;
 }
@@ -173,17 +186,17 @@ static size_t records_of_sample(const struct stream *s)
 /* Opens the object of the next shard. */
 static int stream_open_object(struct stream *s, struct sheaf_error *err)
 {
-    const struct stream_context *c = &s->context;
+    struct loader *l = s->loader;
 
-    if (c->dataset->pipes != NULL)
-        return pipe_open(c->dataset->pipes, c->order->epoch, c->pipe_shift, &s->cancelled,
+    if (l->dataset->pipes != NULL)
+        return pipe_open(l->dataset->pipes, l->order.epoch, &l->pipe_shift, &s->cancelled,
                          &s->object, err);
-    return listed_open_any(c->cache, c->dataset->urls[c->line->shards[s->place]], &s->object, err);
+    return listed_open_any(l->cache, l->dataset->urls[s->line->shards[s->place]], &s->object, err);
 }
 
 static int stream_open_shard(struct stream *s, struct sheaf_error *err)
 {
-    const struct sheaf_dataset *d = s->context.dataset;
+    const struct sheaf_dataset *d = s->loader->dataset;
     struct detected found = { .format = s->format, .codec = d->manifest.codec };
     int code = stream_open_object(s, err);
 
@@ -210,23 +223,11 @@ static int stream_open_shard(struct stream *s, struct sheaf_error *err)
     return code;
 }
 
-static int own_error(struct item *item, struct stream *s, const struct sheaf_error *error,
-                     struct sheaf_error *err)
-{
-    item->bad = malloc(sizeof(*item->bad));
-    if (item->bad == NULL)
-        return err_memory(err, sizeof(*item->bad));
-    *item->bad = *error;
-    item->is_bad = true;
-    err_prefix(item->bad, "%s: ", s->object->url);
-    return SHEAF_OK;
-}
-
 /* Returns true if a record of a pipe belongs to another rank. Each rank has a pipe with all
  * records. It reads all of them, and uses every n-th record. */
 static bool is_others_turn(const struct stream *s, uint64_t record)
 {
-    return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
+    return s->loader->dataset->pipes != NULL && record % s->stride != s->lane;
 }
 
 /* Appends the bytes of a frame (stored record) to `data`. If several records form a sample, also
@@ -272,7 +273,13 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     }
     item->size = 0;
     s->lost = records_of_sample(s) > 1;
-    return own_error(item, s, error, err);
+    item->bad = malloc(sizeof(*item->bad));
+    if (item->bad == NULL)
+        return err_memory(err, sizeof(*item->bad));
+    *item->bad = *error;
+    item->is_bad = true;
+    err_prefix(item->bad, "%s: ", s->object->url);
+    return SHEAF_OK;
 }
 
 /* Finds the next frame (stored record) of the stream. At the end of a shard, opens the next shard.
@@ -282,7 +289,7 @@ static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
                       struct sheaf_error *err)
 {
     *is_bad = false;
-    while (s->place < s->context.line->shard_count) {
+    while (s->place < s->line->shard_count) {
         int code = SHEAF_OK;
 
         if (!s->frames_are_open)
@@ -319,7 +326,7 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
         if (code == SHEAF_END)
             return code;
         memset(item, 0, sizeof(*item));
-        item->shard = s->context.line->shards[s->place];
+        item->shard = s->line->shards[s->place];
         item->record = s->record;
         item->offset = frame.offset;
         is_others = is_others_turn(s, s->record++);
@@ -382,10 +389,115 @@ static void stream_fill(struct job *job)
     interrupt_watch(before);
 }
 
-void stream_plan(struct stream *s, struct read *r)
+/* ---- The queue ------------------------------------------------------------------------------ */
+
+/* Implements queue_ops.pump. Gives empty reads (buffers) to each stream, until it has STREAM_READS
+ * reads, and begins the jobs that fill them with samples. */
+static int pump_streams(struct loader *l, struct sheaf_error *err)
 {
-    r->stream = s;
-    r->workers = s->workers;
-    r->work->job.run = stream_fill;
-    workers_submit(s->workers, &r->work->job);
+    for (uint32_t i = 0; i < l->lane_count; i++) {
+        struct queue *q = &l->queues[i];
+
+        while (q->first == q->last) {       /* The queue has no read, or only one. */
+            struct read *r;
+            const int code = loader_new_read(l, STREAM_READ_BYTES, &r, err);
+
+            if (code != SHEAF_OK)
+                return code;
+            r->stream = q->stream;
+            r->workers = q->stream->workers;
+            r->work->job.run = stream_fill;
+            workers_submit(r->workers, &r->work->job);
+            queue_append(l, q, r);
+        }
+    }
+    return SHEAF_OK;
 }
+
+/* Waits for the queue's first read. */
+static int find_read(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (q->first == NULL && !waits)
+        return QUEUE_LATER;
+    if (q->first == NULL)
+        code = pump_streams(l, err);
+    if (code == SHEAF_OK && !waits && !loader_has(l, q->first))
+        return QUEUE_LATER;
+    return code == SHEAF_OK ? loader_wait(l, q->first, err) : code;
+}
+
+/* Takes memory from the budget for a sample of a stream. This is possible only after the sample has
+ * arrived, because its size was not known before.
+ *
+ * A sample for the shuffle buffer is copied to an allocation of its own. Without a shuffle buffer,
+ * the sample stays in the stream's buffer while the program uses it. So the memory of the whole
+ * buffer is taken from the budget. */
+static int account_stream(struct loader *l, struct read *r, struct ref *ref,
+                          struct sheaf_error *err)
+{
+    const struct item *item = ref->item;
+    struct item *own;
+
+    if (l->keep > 1) {
+        own = heap_take(l->heap, sizeof(*own) + item->size);
+        if (own != NULL) {
+            *own = *item;
+            r->table[r->taken].is_bad = false;
+            if (!own->is_bad)
+                own->data = memcpy(own + 1, item->data, item->size);
+            *ref = (struct ref){ .item = own };
+            return SHEAF_OK;
+        }
+    } else if (r->alone_bytes != 0 || budget_take(&l->budget, work_kept_bytes(r->work))) {
+        r->alone_bytes = work_kept_bytes(r->work);
+        r->users++;
+        return SHEAF_OK;
+    }
+    return err_set(err, SHEAF_ERR_LIMIT, "a sample of %zu bytes does not fit into the memory "
+                   "budget of %" PRIu64 " bytes, of which %" PRIu64 " are in use: raise it, or "
+                   "lower the shuffle buffer", item->size, l->budget.limit, l->budget.used);
+}
+
+/* Implements queue_ops.take. */
+static int take_of_stream(struct loader *l, struct queue *q, bool waits, struct ref *ref,
+                          struct sheaf_error *err)
+{
+    struct read *r;
+    int code;
+
+    for (;;) {
+        code = find_read(l, q, waits, err);
+        if (code != SHEAF_OK)
+            return code;
+        r = q->first;
+        if (r->taken < r->span)
+            break;
+        if (r->tail_code != SHEAF_OK) {
+            if (r->error != NULL)
+                *err = *r->error;
+            return r->tail_code;
+        }
+        queue_remove_first(l, q);
+    }
+    *ref = (struct ref){ .item = &r->table[r->taken], .read = r };
+    code = account_stream(l, r, ref, err);
+    if (code != SHEAF_OK)
+        return code;
+    r->taken++;
+    q->taken++;
+    q->planned++;
+    if (r->taken == r->span && r->tail_code == SHEAF_OK) {
+        struct sheaf_error later;
+
+        queue_remove_first(l, q);
+        (void)pump_streams(l, &later);
+    }
+    return SHEAF_OK;
+}
+
+const struct queue_ops queue_streamed = {
+    .begin = begin_stream, .pump = pump_streams, .take = take_of_stream,
+    .cancel = cancel_stream, .end = end_stream,
+};
