@@ -160,9 +160,9 @@ static void begin_reading(struct sheaf_reader *r)
     struct sheaf_error ignored;
 
     for (uint32_t i = 0; i < l->lane_count; i++)
-        lane_read_ahead(l, &r->lanes[i]);
+        lane_read_ahead(l, &r->lanes[i], false);
     for (uint32_t i = 0; i < l->lane_count; i++)
-        lane_read_early(l, &r->lanes[i]);
+        lane_read_ahead(l, &r->lanes[i], true);
     if (!dataset_is_local(r->dataset))
         (void)queue_pump(l, &ignored);
     r->is_reading = true;

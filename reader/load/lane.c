@@ -321,11 +321,14 @@ static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool 
     return SHEAF_OK;
 }
 
-void lane_read_ahead(struct loader *l, struct lane *lane)
+void lane_read_ahead(struct loader *l, struct lane *lane, bool waits)
 {
+    struct shard *shard = lane->count == 0 ? NULL : lane->due[lane->first].opened;
     struct sheaf_error ignored;
     unsigned left = lane->numbers;
 
+    if (waits && shard != NULL)
+        (void)loader_open_shard(l, shard, &ignored);
     /* An error is ignored here. The sample is needed later, and the same error then occurs again
      * and is returned. */
     for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
@@ -337,16 +340,6 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
             return;
         left--;
     }
-}
-
-void lane_read_early(struct loader *l, struct lane *lane)
-{
-    struct shard *shard = lane->count == 0 ? NULL : lane->due[lane->first].opened;
-    struct sheaf_error ignored;
-
-    if (shard != NULL)
-        (void)loader_open_shard(l, shard, &ignored);
-    lane_read_ahead(l, lane);
 }
 
 /* Waits until the next sample of the lane (a sequence of samples) is in memory. If the sample has
@@ -411,7 +404,7 @@ int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf
         return code;
     }
     if (lane->numbers != 0)
-        lane_read_ahead(l, lane);
+        lane_read_ahead(l, lane, false);
     if (lane->queue->horizon != NULL)
         horizon_go_on(&lane->horizon, l);
     code = hand_out(l, lane, ref, err);

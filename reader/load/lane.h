@@ -58,6 +58,8 @@ struct lane {
     unsigned first, count;
     /* number of drawn samples that are not in memory, and that are not being read yet */
     unsigned numbers;
+    /* True if it is known that the lane (a sequence of samples) has ended, so that lane_next will
+     * return SHEAF_END. False if a stream has ended, but its end was not noticed yet. */
     bool has_ended;
     struct horizon horizon;
 };
@@ -97,19 +99,9 @@ int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run
  * ignored here. The same error occurs again when the sample is needed. */
 void lane_fill_ahead(struct loader *loader, struct lane *lane);
 /* Begins to read samples that were drawn from the shuffle buffer as numbers, because they were not
- * in memory. */
-void lane_read_ahead(struct loader *loader, struct lane *lane);
-/* Does the same as lane_read_ahead. But if the shard of the next sample is being opened, first
- * waits until the shard is open. */
-void lane_read_early(struct loader *loader, struct lane *lane);
-
-/* Returns true if it is known that the lane (a sequence of samples) has ended, so that lane_next
- * will return SHEAF_END. Returns false for a stream that has ended but in which the end was not
- * noticed yet. */
-static inline bool lane_has_ended(const struct lane *lane)
-{
-    return lane->has_ended;
-}
+ * in memory. If `waits` is true and the shard of the next sample is being opened, first waits until
+ * the shard is open. */
+void lane_read_ahead(struct loader *loader, struct lane *lane, bool waits);
 
 /* Returns the memory of the lane's tables. */
 uint64_t lane_table_bytes(const struct lane *lane);

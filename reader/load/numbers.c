@@ -367,12 +367,10 @@ static int take_group(struct call *c, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;                    /* The read is still under way. */
     code = error_of(g, err);
+    numbers_end_group(c, g);
     if (g->end == part->end) {
-        numbers_end_group(c, g);
         shard_pool_drop(c->pool, part->shard);
         part->shard = NULL;
-    } else {
-        numbers_end_group(c, g);
     }
     c->oldest = (c->oldest + 1) % READS_MOST;
     c->group_count--;

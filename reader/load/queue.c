@@ -46,7 +46,7 @@ void queue_clear(struct loader *l, struct queue *q)
     while (q->first != NULL)
         queue_remove_first(l, q);
     if (l->queue_ops->end != NULL)
-        l->queue_ops->end(q);
+        l->queue_ops->end(l, q);
     shards_drop(&l->shards, q->shard);
     shards_drop(&l->shards, q->next);
     memset(q, 0, sizeof(*q));

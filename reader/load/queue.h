@@ -61,7 +61,9 @@ struct queue {
     /* If samples are read only when they are drawn: the state of reading their files into the
      * kernel's cache in advance. Otherwise NULL. */
     struct warmth *warmth;
-    struct shard *shard;            /* the shard of the planned position */
+    /* The shard of the planned position. If samples are read only when they are drawn: the shard
+     * whose file is read into the kernel's cache next. */
+    struct shard *shard;
     /* the shard after `shard`, which is being opened in advance; NULL if it was not opened yet, or
      * if there is no further shard */
     struct shard *next;
@@ -90,7 +92,7 @@ struct queue_ops {
     /* implements queue_cancel; NULL if there is nothing to cancel */
     void (*cancel)(struct queue *queue);
     /* frees the fields that `begin` has made; `end` is NULL if `begin` is NULL */
-    void (*end)(struct queue *queue);
+    void (*end)(struct loader *loader, struct queue *queue);
 };
 /* The kind of queue whose samples are read in the order of the shards. The index shows which bytes
  * each read needs. (queue.c) */

@@ -123,10 +123,11 @@ static void cancel_stream(struct queue *q)
 }
 
 /* Implements queue_ops.end. */
-static void end_stream(struct queue *q)
+static void end_stream(struct loader *l, struct queue *q)
 {
     struct stream *s = q->stream;
 
+    (void)l;
     if (s == NULL)
         return;
     cancel_stream(q);

@@ -45,9 +45,6 @@ struct warming {
 };
 
 struct warmth {
-    struct shards *shards;
-    const struct order_line *line;
-    struct sequence *sequence;
     /* The next drawn samples, as runs (ranges of records) of one record each. Their shards stay in
      * use until the samples are read. */
     struct run due[DUE];
@@ -55,9 +52,6 @@ struct warmth {
     size_t first, count;
     uint64_t position;          /* position of due[first] in the sequence */
     struct warming warming[JOBS];
-    /* The shard that will be warmed next (read into the kernel's cache). It stays open for this
-     * purpose. NULL if it is not known yet. */
-    struct shard *shard;
     /* Number of the first sample that is not warmed yet. All samples before it are in the kernel's
      * cache, or a running job reads them into the cache. */
     uint64_t warmed;
@@ -76,17 +70,14 @@ static int begin_drawn(struct loader *l, struct queue *q, uint32_t lane, struct 
     (void)lane;
     if (w == NULL)
         return err_memory(err, sizeof(*w));
-    w->shards = &l->shards;
-    w->line = q->line;
-    w->sequence = q->sequence;
     w->ahead = 1 + AHEAD_BYTES / MAX(d->total_bytes / MAX(dataset_samples(d), 1), 1);
     w->warmed = s->next - MIN(s->next, s->filled);
     return SHEAF_OK;
 }
 
-static struct order_run warm_locate(const struct warmth *w, uint64_t input)
+static struct order_run warm_locate(const struct queue *q, uint64_t input)
 {
-    return order_line_locate(w->line, order_lane_place(&w->sequence->range, input));
+    return order_line_locate(q->line, order_lane_place(&q->sequence->range, input));
 }
 
 /* ---- Warming -------------------------------------------------------------------------------- */
@@ -102,10 +93,10 @@ static void warm_warm(struct job *job)
 /* Adds a range of samples to the job `g`. The range begins with sample number `input` of the lane
  * (a sequence of samples). Returns the number of samples in the range. Returns 0 if the sample is
  * not in the shard of the job, or if the job already has enough ranges or bytes. */
-static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64_t input)
+static uint64_t warm_add_range(const struct queue *q, struct warming *g, uint64_t input)
 {
-    const struct order_run run = warm_locate(w, input);
-    const uint64_t most = MIN(run.count, w->sequence->range.count - input);
+    const struct order_run run = warm_locate(q, input);
+    const uint64_t most = MIN(run.count, q->sequence->range.count - input);
     const uint64_t *offsets = g->shard->section->offsets + run.record;
     uint64_t count = 1;
 
@@ -119,38 +110,31 @@ static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64
     return count;
 }
 
-/* Samples of shard number `number` are read into the kernel's cache next. Sets w->shard to this
- * shard and begins to open the shard. Returns false if the shard is not open yet. */
-static bool warm_open_next(struct warmth *w, uint32_t number, struct loader *l)
-{
-    struct sheaf_error ignored;
-
-    if (w->shard == NULL || w->shard->number != number) {
-        shards_drop(w->shards, w->shard);
-        (void)shards_use(w->shards, number, false, &w->shard, &ignored);
-    }
-    return w->shard != NULL && loader_shard_is_open(l, w->shard);
-}
-
 /* Starts a job that reads the next samples into the kernel's cache. Does nothing if their shard is
  * not open yet. */
-static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
+static void warm_begin(struct loader *l, struct queue *q, struct warming *g)
 {
-    const uint64_t last = w->sequence->range.count;
-    const struct order_run run = warm_locate(w, w->warmed);
+    struct warmth *w = q->warmth;
+    const uint64_t last = q->sequence->range.count;
+    const struct order_run run = warm_locate(q, w->warmed);
+    struct sheaf_error ignored;
     uint64_t count;
 
-    if (!warm_open_next(w, run.shard, l))
+    if (q->shard == NULL || q->shard->number != run.shard) {
+        shards_drop(&l->shards, q->shard);
+        (void)shards_use(&l->shards, run.shard, false, &q->shard, &ignored);
+    }
+    if (q->shard == NULL || !loader_shard_is_open(l, q->shard))
         return;
-    if (w->shard->code != SHEAF_OK) {
+    if (q->shard->code != SHEAF_OK) {
         w->warmed += MIN(run.count, last - w->warmed);      /* The draw will report the error. */
         return;
     }
-    g->shard = w->shard;
+    g->shard = q->shard;
     g->shard->users++;
     g->range_count = 0;
     g->bytes = 0;
-    while (w->warmed < last && (count = warm_add_range(w, g, w->warmed)) != 0)
+    while (w->warmed < last && (count = warm_add_range(q, g, w->warmed)) != 0)
         w->warmed += count;
     g->job.run = warm_warm;
     workers_submit(l->workers, &g->job);
@@ -162,27 +146,28 @@ static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
  * Returns NULL if all samples that may be drawn now are in the cache. Otherwise returns a job for
  * which the caller should wait. Without this wait, the draws would read the disk at random
  * positions while the jobs read it from start to end. */
-static struct job *warm_go_on(struct warmth *w, struct loader *l)
+static struct job *warm_go_on(struct loader *l, struct queue *q)
 {
-    const uint64_t last = w->sequence->range.count, next = w->sequence->shuffle.next;
+    struct warmth *w = q->warmth;
+    const uint64_t last = q->sequence->range.count, next = q->sequence->shuffle.next;
     struct job *busy = NULL;
 
     for (unsigned i = 0; i < JOBS; i++) {
         struct warming *g = &w->warming[i];
 
         if (g->shard != NULL && workers_is_done(l->workers, &g->job)) {
-            shards_drop(w->shards, g->shard);
+            shards_drop(&l->shards, g->shard);
             g->shard = NULL;
         }
         if (g->shard == NULL && w->warmed < MIN(last, next + w->ahead))
-            warm_begin(w, g, l);
+            warm_begin(l, q, g);
         if (g->shard != NULL)
             busy = &g->job;
     }
     if (w->warmed >= MIN(last, next))
         return NULL;
-    if (busy == NULL && w->shard != NULL && !loader_shard_is_open(l, w->shard))
-        busy = &w->shard->job;
+    if (busy == NULL && q->shard != NULL && !loader_shard_is_open(l, q->shard))
+        busy = &q->shard->job;
     return busy;
 }
 
@@ -193,14 +178,14 @@ static struct job *warm_go_on(struct warmth *w, struct loader *l)
  * returns SHEAF_END, so that no further read is planned now. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
-    struct job *job = warm_go_on(q->warmth, l);
+    struct job *job = warm_go_on(l, q);
 
     while (job != NULL && q->planned >= DRAWS_COLD) {
         if (q->first != NULL)
             return SHEAF_END;
         if (!workers_wait_or(l->workers, job, true, l->interrupt, &l->stall_ns))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-        job = warm_go_on(q->warmth, l);
+        job = warm_go_on(l, q);
     }
     return SHEAF_OK;
 }
@@ -224,29 +209,30 @@ static void fetch_entries(struct loader *l, const struct run *run)
 }
 
 /* Finds the records of the next samples that will be drawn, and puts them on the list w->due. The
- * first of them is at position `position` of the lane's sequence. Samples before this position are
+ * first of them is at the first position that is not planned. Samples before this position are
  * removed from the list, and the list is filled only if it is then empty. Returns an error if the
  * budget has no room for the index section of the first record's shard. */
-static int warm_draw(struct loader *l, struct warmth *w, uint64_t position,
-                     struct sheaf_error *err)
+static int warm_draw(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
+    struct warmth *w = q->warmth;
+    uint64_t position = q->planned;
     int code = SHEAF_OK;
 
     for (; w->first < w->count && w->position < position; w->position++)
-        shards_drop(w->shards, w->due[w->first++].shard);
+        shards_drop(&l->shards, w->due[w->first++].shard);
     if (w->first < w->count)
         return SHEAF_OK;
     w->first = w->count = 0;
     w->position = position;
-    for (; w->count < DUE && position < w->sequence->count; position++) {
-        const uint64_t input = sequence_input(w->sequence, position);
-        const struct order_run run = warm_locate(w, input);
+    for (; w->count < DUE && position < q->sequence->count; position++) {
+        const uint64_t input = sequence_input(q->sequence, position);
+        const struct order_run run = warm_locate(q, input);
         struct shard *shard;
 
-        code = shards_use(w->shards, run.shard, false, &shard, err);
+        code = shards_use(&l->shards, run.shard, false, &shard, err);
         if (code != SHEAF_OK)
             break;
-        w->repeats[w->count] = order_lane_repeats(&w->sequence->range, input);
+        w->repeats[w->count] = order_lane_repeats(&q->sequence->range, input);
         w->due[w->count] = (struct run){ .shard = shard, .first = run.record, .count = 1 };
         fetch_entries(l, &w->due[w->count++]);
     }
@@ -289,7 +275,7 @@ static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err
     int code = wait_for_warmth(l, q, err);
 
     if (code == SHEAF_OK)
-        code = warm_draw(l, w, q->planned, err);
+        code = warm_draw(l, q, err);
     if (code == SHEAF_ERR_LIMIT)
         return QUEUE_NO_SECTION;
     if (code == SHEAF_OK)
@@ -308,7 +294,7 @@ static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err
 /* ---- The end -------------------------------------------------------------------------------- */
 
 /* Implements queue_ops.end. */
-static void end_drawn(struct queue *q)
+static void end_drawn(struct loader *l, struct queue *q)
 {
     struct warmth *w = q->warmth;
 
@@ -317,12 +303,11 @@ static void end_drawn(struct queue *q)
     for (unsigned i = 0; i < JOBS; i++) {
         if (w->warming[i].shard == NULL)
             continue;
-        workers_wait(w->shards->workers, &w->warming[i].job);
-        shards_drop(w->shards, w->warming[i].shard);
+        workers_wait(l->workers, &w->warming[i].job);
+        shards_drop(&l->shards, w->warming[i].shard);
     }
-    shards_drop(w->shards, w->shard);
     for (size_t i = w->first; i < w->count; i++)
-        shards_drop(w->shards, w->due[i].shard);
+        shards_drop(&l->shards, w->due[i].shard);
     free(w);
 }
 
