@@ -334,7 +334,7 @@ static void end_read(struct loader *l, struct read *r)
     for (size_t i = 0; r->bad_count != 0 && r->table != NULL && i < r->span; i++)
         item_free_error(read_item(r, i));
     if (r->each != NULL) {
-        for (size_t i = r->taken; r->code == SHEAF_OK && r->bad_count != 0 && i < r->span; i++)
+        for (size_t i = r->taken; r->bad_count != 0 && i < r->span; i++)
             if (r->each[i] != NULL)
                 item_free_error(r->each[i]);
         for (size_t i = 0; i < r->taken; i++)
@@ -364,7 +364,7 @@ void loader_release(struct loader *l, struct ref *ref)
 
     ref->item = NULL;
     if (item != NULL && (read == NULL || read->table == NULL)) {
-        if (read == NULL || (read->has_landed && read->code == SHEAF_OK))
+        if (read == NULL || read->bad_count != 0)
             item_free_error(item);
         heap_give(l->heap, item);
     }

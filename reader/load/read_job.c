@@ -48,7 +48,6 @@ struct pass {
     /* memory for the records of columns: first all records of the first column, then all records of
      * the second column, and so on */
     uint8_t *columns;
-    bool is_marked;             /* true if is_bad is set in all items */
 };
 
 /* A walk through the items (records in memory) of a pass, in the order of their records. A pass is
@@ -105,15 +104,6 @@ static const struct sheaf_dataset *read_job_source_of(const struct pass *p)
 
 /* ---- Bad records ---------------------------------------------------------------------------- */
 
-static void prepare_marks(struct pass *p)
-{
-    struct turn t = turn_begin(p);
-
-    while (!p->is_marked && turn_next(p, &t))
-        t.item->is_bad = false;
-    p->is_marked = true;
-}
-
 /* Marks a record as bad. Stores a copy of `error` in its item, with the place of the record before
  * the message. */
 static int mark_bad(struct pass *p, struct item *item, uint64_t record,
@@ -141,7 +131,6 @@ static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
     struct turn t = turn_begin(p);
     int code = SHEAF_OK;
 
-    prepare_marks(p);
     while (code == SHEAF_OK && turn_next(p, &t)) {
         const uint64_t from = p->section->offsets[t.record];
         const uint64_t to = from + index_frame_bytes(p->section, t.record);
@@ -478,9 +467,7 @@ static int finish_item(struct pass *p, const struct turn *t)
         name = p->names + (s->name_offsets[record] - s->name_offsets[p->whole.first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
     }
-    if (!p->is_marked)
-        item->is_bad = false;
-    else if (item->is_bad)
+    if (item->is_bad)
         return SHEAF_OK;
     code = read_job_check_record(p, t, data, name, item->name_size);
     if (code == SHEAF_OK && !item->is_bad && p->whole.shard->column_count != 0)
@@ -555,7 +542,6 @@ static bool forgives(struct pass *p)
             store_distrust(of.object, of.offset, of.size);
     }
     p->work->is_fetched = false;
-    p->is_marked = true;
     return true;
 }
 
@@ -615,21 +601,6 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
     return p->stored == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Frees the errors of single bad records. Called if the read has failed as a whole, because these
- * errors are then not needed. */
-static void forget_bad(struct pass *p)
-{
-    struct read *r = p->work->read;
-    struct turn t = turn_begin(p);
-
-    for (size_t i = 0; r->bad_count != 0 && i < p->first; i++)
-        if (read_item(r, i) != NULL)
-            item_free_error(read_item(r, i));
-    while (r->bad_count != 0 && p->is_marked && turn_next(p, &t))
-        item_free_error(t.item);
-    r->bad_count = 0;
-}
-
 /* A run is a range of records that are read together. Loads into the CPU's cache the records of
  * columns for the samples of a run. Only columns whose records are kept in memory are loaded. */
 static void fetch_kept(const struct run *run)
@@ -650,6 +621,9 @@ static int read_job_run(struct work *w)
     char *names;
     int code = find_rooms(w, &data, &names);
 
+    for (size_t i = 0; i < w->read->span; i++)
+        if (read_item(w->read, i) != NULL)
+            read_item(w->read, i)->is_bad = false;
     for (size_t i = 0, fetched = 0; code == SHEAF_OK && i < w->run_count; i += p.run_count) {
         while (fetched < MIN(i / KEPT_RUNS * KEPT_RUNS + KEPT_RUNS, w->run_count))
             fetch_kept(&w->runs[fetched++]);
@@ -659,9 +633,7 @@ static int read_job_run(struct work *w)
         data += p.extent.end - p.extent.begin;
         names += extent_beside(&p.whole);
         for (size_t k = i; k < i + p.run_count; k++)
-            p.first += code != SHEAF_OK ? 0 : w->runs[k].skipped + w->runs[k].count;
-        if (code != SHEAF_OK)
-            forget_bad(&p);
+            p.first += w->runs[k].skipped + w->runs[k].count;
     }
     return code;
 }
