@@ -47,8 +47,6 @@ struct shard_part {
     uint32_t shard_number;
     size_t first, end;
     struct shard *shard;        /* NULL if the shard is not open */
-    uint64_t block_bytes;
-    uint8_t *block;
 };
 
 struct record_group {
@@ -57,6 +55,15 @@ struct record_group {
     uint64_t memory_bytes;
     /* the read that brings the group's records into memory; NULL if this read has ended */
     struct read *read;
+};
+
+struct numbered_samples {
+    struct sheaf_kept base;
+    size_t count;
+    struct sheaf_sample *samples;
+    struct decode_scratch *scratch;
+    uint8_t **blocks;           /* for each shard: the memory for its requested records */
+    size_t block_count;
 };
 
 /* The state of one call of numbers_read. */
@@ -78,15 +85,7 @@ struct call {
      * its oldest entry has the index `oldest`. */
     struct record_group groups[READS_MOST];
     size_t oldest, group_count;
-};
-
-struct numbered_samples {
-    struct sheaf_kept base;
-    size_t count;
-    struct sheaf_sample *samples;
-    struct decode_scratch *scratch;
-    uint8_t **blocks;
-    size_t block_count;
+    struct numbered_samples *result;
 };
 
 /* ---- What is asked for ---------------------------------------------------------------------- */
@@ -136,7 +135,8 @@ static int make_parts(struct call *c, struct sheaf_error *err)
             i++;
         part->end = i;
     }
-    return SHEAF_OK;
+    c->result->blocks = calloc(c->part_count, sizeof(c->result->blocks[0]));
+    return c->result->blocks == NULL ? err_memory(err, c->part_count * sizeof(uint8_t *)) : SHEAF_OK;
 }
 
 static uint64_t record_of(const struct call *c, const struct shard_part *part, size_t entry)
@@ -195,8 +195,10 @@ static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
 
 /* Begins a part, that is, all requested samples of one shard. Waits until the shard is open, and
  * allocates one block of memory for its requested records. */
-static int begin_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
+static int begin_part(struct call *c, struct shard_part *part, uint8_t **block,
+                      struct sheaf_error *err)
 {
+    uint64_t bytes = 0;
     int code = open_ahead(c, (size_t)(part - c->parts), err);
 
     if (code == SHEAF_OK)
@@ -216,11 +218,12 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
                            SHEAF_REASON_NOT_INDEXED);
     for (size_t i = part->first; i < part->end; i++)
         if (i == part->first || c->entries[i].number != c->entries[i - 1].number)
-            part->block_bytes += slot_bytes(part->shard, record_of(c, part, i));
-    if (!budget_take(&c->budget, part->block_bytes))
-        return numbers_no_room(c, part, part->block_bytes, err);
-    part->block = aligned_alloc(ALIGNMENT, part->block_bytes + ALIGNMENT);
-    return part->block == NULL ? err_memory(err, part->block_bytes) : SHEAF_OK;
+            bytes += slot_bytes(part->shard, record_of(c, part, i));
+    if (!budget_take(&c->budget, bytes))
+        return numbers_no_room(c, part, bytes, err);
+    *block = aligned_alloc(ALIGNMENT, bytes + ALIGNMENT);
+    c->result->blocks[c->result->block_count++] = *block;
+    return *block == NULL ? err_memory(err, bytes) : SHEAF_OK;
 }
 
 /* ---- Groups --------------------------------------------------------------------------------- */
@@ -285,7 +288,6 @@ static void numbers_place_items(struct call *c, const struct record_group *g, ui
             continue;
         }
         e->item = (struct item *)(void *)*slot;
-        e->item->is_bad = false;
         g->read->each[n++] = e->item;
         *slot += slot_bytes(g->part->shard, record_of(c, g->part, i));
     }
@@ -412,8 +414,8 @@ static int read_group(struct call *c, struct record_group *g, bool joined, uint8
 
 static int numbers_read_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
 {
-    int code = begin_part(c, part, err);
-    uint8_t *slot = part->block;
+    uint8_t *slot;
+    int code = begin_part(c, part, &slot, err);
 
     for (size_t i = part->first; code == SHEAF_OK && i < part->end;) {
         struct record_group g = { .part = part, .first = i };
@@ -455,7 +457,7 @@ static void numbers_release(struct sheaf_kept *kept)
 
     for (size_t i = 0; k->scratch != NULL && i < k->count; i++)
         decode_scratch_free(&k->scratch[i]);
-    for (size_t i = 0; k->blocks != NULL && i < k->block_count; i++)
+    for (size_t i = 0; i < k->block_count; i++)
         free(k->blocks[i]);
     free(k->scratch);
     free(k->samples);
@@ -463,8 +465,9 @@ static void numbers_release(struct sheaf_kept *kept)
     free(k);
 }
 
-static int make_samples(struct call *c, struct numbered_samples *k, struct sheaf_error *err)
+static int make_samples(struct call *c, struct sheaf_error *err)
 {
+    struct numbered_samples *k = c->result;
     int code = SHEAF_OK;
 
     k->samples = calloc(c->count, sizeof(k->samples[0]));
@@ -480,19 +483,6 @@ static int make_samples(struct call *c, struct numbered_samples *k, struct sheaf
                            &k->samples[e->asked], err);
     }
     return code;
-}
-
-/* Moves the parts' blocks to the result. */
-static int give_blocks(struct call *c, struct numbered_samples *k, struct sheaf_error *err)
-{
-    k->blocks = calloc(c->part_count + 1, sizeof(k->blocks[0]));
-    for (size_t i = 0; i < c->part_count; i++) {
-        if (k->blocks == NULL)
-            free(c->parts[i].block);
-        else
-            k->blocks[k->block_count++] = c->parts[i].block;
-    }
-    return k->blocks == NULL ? err_memory(err, c->part_count * sizeof(k->blocks[0])) : SHEAF_OK;
 }
 
 static int numbers_read_all(struct call *c, const uint64_t *numbers, struct sheaf_error *err)
@@ -552,13 +542,10 @@ int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, s
         return err_memory(err, sizeof(*k));
     k->base.release = numbers_release;
     c.workers = shard_pool_workers(c.pool);
+    c.result = k;
     code = numbers_read_all(&c, numbers, err);
     if (code == SHEAF_OK)
-        code = give_blocks(&c, k, err);
-    else
-        (void)give_blocks(&c, k, NULL);
-    if (code == SHEAF_OK)
-        code = make_samples(&c, k, err);
+        code = make_samples(&c, err);
     free(c.entries);
     free(c.parts);
     free(c.runs);
