@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/load/lane.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
 /* The horizon is a future step (draw) of a lane, a sequence of samples. Samples that will be drawn
@@ -75,24 +76,24 @@ void horizon_close(struct horizon *h)
 /* Returns the number of the draw (step) after which a sample is put into the shuffle buffer.
  * `position` is its position in the lane, a sequence of samples. The result is 0 if the sample is
  * in the buffer at the start. */
-static uint64_t comes_at(const struct horizon *h, uint64_t position)
+static uint64_t comes_at(const struct queue *q, uint64_t position)
 {
-    return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;
+    return position < q->sequence->fill ? 0 : position - q->sequence->fill + 1;
 }
 
-bool horizon_knows(const struct horizon *h, uint64_t position)
+bool horizon_knows(const struct queue *q, uint64_t position)
 {
-    return comes_at(h, position) <= h->foresight.seen;
+    return comes_at(q, position) <= q->horizon->foresight.seen;
 }
 
-bool horizon_wants(const struct horizon *h, uint64_t position)
+bool horizon_wants(const struct queue *q, uint64_t position)
 {
-    const struct foresight *f = &h->foresight;
-    const uint32_t drawn = position < h->sequence->fill
-                         ? f->drawn[sequence_slot(h->sequence, position)]
-                         : f->coming[comes_at(h, position) % f->span];
+    const struct foresight *f = &q->horizon->foresight;
+    const uint32_t drawn = position < q->sequence->fill
+                         ? f->drawn[sequence_slot(q->sequence, position)]
+                         : f->coming[comes_at(q, position) % f->span];
 
-    return drawn <= h->far;
+    return drawn <= q->horizon->far;
 }
 
 /* ---- Going on ------------------------------------------------------------------------------- */
@@ -116,22 +117,23 @@ static int compare_places(const void *a, const void *b)
 /* Makes a list of the samples of which the shuffle buffer has only the numbers, and for which it is
  * already known at which step they will be drawn. The list is in the order of these steps. Sets *held
  * to the number of samples of the buffer that are in memory. */
-static size_t list_wanted(const struct horizon *h, struct wanted *list, size_t *held)
+static size_t list_wanted(const struct lane *lane, struct wanted *list, size_t *held)
 {
+    const struct foresight *f = &lane->horizon.foresight;
+    const struct order_lane *range = &lane->sequence.range;
     size_t count = 0;
 
     *held = 0;
-    for (uint64_t i = 0; i < h->slot_count; i++) {
-        const struct ref *ref = &h->slots[i];
-        const uint32_t drawn = h->foresight.drawn[i];
+    for (uint64_t i = 0; i < lane->slot_count; i++) {
+        const struct ref *ref = &lane->slots[i];
+        const uint32_t drawn = f->drawn[i];
         struct order_run run;
 
         *held += ref->item != NULL;
         if (ref->item != NULL || ref->input == REF_EMPTY || drawn == FORESIGHT_LATER
-            || drawn <= h->foresight.now
-            || order_lane_repeats(&h->sequence->range, ref->input))
+            || drawn <= f->now || order_lane_repeats(range, ref->input))
             continue;
-        run = order_line_locate(h->line, order_lane_place(&h->sequence->range, ref->input));
+        run = order_line_locate(lane->line, order_lane_place(range, ref->input));
         list[count++] = (struct wanted){ drawn, (uint32_t)i, run.shard, run.record };
     }
     qsort(list, count, sizeof(list[0]), compare_drawn);
@@ -164,7 +166,7 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
  * block. Returns the number of these samples, even if there is not enough memory for the read. In
  * that case, the shuffle buffer keeps only the numbers of the samples, and each sample is read when
  * it is drawn. */
-static size_t horizon_read_block(struct horizon *h, struct loader *l, struct shard *shard,
+static size_t horizon_read_block(struct loader *l, struct lane *lane, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {
     const struct index_section *s = shard->section;
@@ -195,7 +197,7 @@ static size_t horizon_read_block(struct horizon *h, struct loader *l, struct sha
         return n;
     shard->users += (unsigned)n;
     for (size_t i = 0; i < n; i++) {
-        h->slots[list[i].slot] = (struct ref){ .item = read->each[i], .read = read };
+        lane->slots[list[i].slot] = (struct ref){ .item = read->each[i], .read = read };
         read->users++;
     }
     read->taken = read->span;
@@ -205,7 +207,7 @@ static size_t horizon_read_block(struct horizon *h, struct loader *l, struct sha
 
 /* Reads the first samples of `list`, up to the first sample that is in another shard. Returns the
  * number of these samples, even if they could not be read. */
-static size_t horizon_read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
+static size_t horizon_read_shard(struct loader *l, struct lane *lane, const struct wanted *list,
                                  size_t count)
 {
     struct sheaf_error ignored;
@@ -218,26 +220,27 @@ static size_t horizon_read_shard(struct horizon *h, struct loader *l, const stru
         return n;
     if (loader_open_shard(l, shard, &ignored) == SHEAF_OK)
         while (done < n)
-            done += horizon_read_block(h, l, shard, list + done, n - done);
+            done += horizon_read_block(l, lane, shard, list + done, n - done);
     shards_drop(&l->shards, shard);
     return n;
 }
 
-void horizon_go_on(struct horizon *h, struct loader *l)
+void horizon_go_on(struct loader *l, struct lane *lane)
 {
+    struct horizon *h = &lane->horizon;
     struct wanted *list;
     size_t count, held, n;
 
     if (h->foresight.drawn == NULL || h->foresight.now < h->due)
         return;
-    list = malloc(h->slot_count * sizeof(list[0]));
+    list = malloc(lane->slot_count * sizeof(list[0]));
     if (list == NULL)
         return;
-    count = list_wanted(h, list, &held);
+    count = list_wanted(lane, list, &held);
     n = MIN(count, (size_t)(h->most - MIN(held, h->most)));
     set_far(h, n == 0 ? h->far : n < count ? list[n].drawn - 1 : h->foresight.seen);
     qsort(list, n, sizeof(list[0]), compare_places);
     for (size_t i = 0; i < n;)
-        i += horizon_read_shard(h, l, list + i, n - i);
+        i += horizon_read_shard(l, lane, list + i, n - i);
     free(list);
 }

@@ -13,18 +13,15 @@
 #ifndef READER_HORIZON_H
 #define READER_HORIZON_H
 
-#include "reader/load/loader.h"
+#include "reader/load/queue.h"
 #include "reader/order/foresight.h"
-#include "reader/order/sequence.h"
+
+struct lane;
 
 struct horizon {
     /* Computes at which step each sample will be drawn. If foresight.drawn is NULL, this is not
      * known, and all samples should be in memory. */
     struct foresight foresight;
-    struct sequence *sequence;
-    const struct order_line *line;
-    struct ref *slots;              /* slots of the lane's shuffle buffer */
-    uint64_t slot_count;
     uint64_t most;      /* largest number of samples of the shuffle buffer that may be in memory */
     uint32_t far;
     uint32_t due;                   /* step at which FAR is moved forward */
@@ -36,22 +33,21 @@ uint64_t horizon_bytes(uint64_t slots);
 
 /* Begins to compute the coming draws of a lane (a sequence of samples), from the present state of
  * its shuffle. Does nothing if the shuffle buffer is very small, or if the numbers of the lane's
- * steps do not fit into 32 bits. `most` is the largest number of samples that may be in memory. The
- * caller must have set the other fields. */
+ * steps do not fit into 32 bits. `most` is the largest number of samples that may be in memory. */
 int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_t most,
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);
 
 /* The next two functions are for a sample that has not entered the shuffle buffer yet. `position`
- * is its position in the lane, a sequence of samples. horizon_knows returns true if the step at
- * which the sample will be drawn is already computed. Only then may horizon_wants be called, which
- * returns true if the sample should be in memory. */
-bool horizon_knows(const struct horizon *horizon, uint64_t position);
-bool horizon_wants(const struct horizon *horizon, uint64_t position);
+ * is its position in the sequence of the queue, which must have a horizon. horizon_knows returns
+ * true if the step at which the sample will be drawn is already computed. Only then may
+ * horizon_wants be called, which returns true if the sample should be in memory. */
+bool horizon_knows(const struct queue *queue, uint64_t position);
+bool horizon_wants(const struct queue *queue, uint64_t position);
 
 /* FAR is the last step (draw) whose sample should be in memory. If few steps are left before FAR,
  * sets FAR to a later step. Then begins to read the samples that will be drawn up to FAR and are
  * not in memory. */
-void horizon_go_on(struct horizon *horizon, struct loader *loader);
+void horizon_go_on(struct loader *loader, struct lane *lane);
 
 #endif

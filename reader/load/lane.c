@@ -91,13 +91,8 @@ int lane_begin(struct loader *l, struct lane *lane, struct queue *queue,
     if (l->keep <= 1)
         return SHEAF_OK;
     lane->slots = calloc(lane->slot_count + 1, sizeof(lane->slots[0]));
-    if (lane->slots == NULL)
-        return err_memory(err, lane->slot_count * sizeof(lane->slots[0]));
-    lane->horizon.slots = lane->slots;
-    lane->horizon.slot_count = lane->slot_count;
-    lane->horizon.sequence = &lane->sequence;
-    lane->horizon.line = course->line;
-    return SHEAF_OK;
+    return lane->slots == NULL ? err_memory(err, lane->slot_count * sizeof(lane->slots[0]))
+                               : SHEAF_OK;
 }
 
 void lane_clear(struct loader *l, struct lane *lane)
@@ -406,7 +401,7 @@ int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf
     if (lane->numbers != 0)
         lane_read_ahead(l, lane, false);
     if (lane->queue->horizon != NULL)
-        horizon_go_on(&lane->horizon, l);
+        horizon_go_on(l, lane);
     code = hand_out(l, lane, ref, err);
     if (code == SHEAF_OK)
         look_for_end(lane);

@@ -143,9 +143,9 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
 static int pass_unwanted(struct queue *q)
 {
     while (q->horizon != NULL && q->planned < q->sequence->count) {
-        if (!horizon_knows(q->horizon, q->planned))
+        if (!horizon_knows(q, q->planned))
             return SHEAF_END;
-        if (horizon_wants(q->horizon, q->planned))
+        if (horizon_wants(q, q->planned))
             break;
         q->planned++;
     }

@@ -164,9 +164,9 @@ void stretch_plan(const struct loader *l, const struct queue *q, const struct or
         }
         place = next;
         if (at.shard != q->shard->number || sequence_repeats(sequence, p) != repeats
-            || (q->horizon != NULL && !horizon_knows(q->horizon, p)))
+            || (q->horizon != NULL && !horizon_knows(q, p)))
             return;
-        if (q->horizon != NULL && !horizon_wants(q->horizon, p)) {
+        if (q->horizon != NULL && !horizon_wants(q, p)) {
             skipped++;
             continue;
         }
