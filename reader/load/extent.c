@@ -14,7 +14,7 @@ size_t run_row(const struct run *runs, size_t run_count, struct run *whole)
     return n;
 }
 
-struct extent extent_of(const struct run *run)
+struct extent extent_of(const struct run *run, enum read_how how)
 {
     const struct index_section *s = run->shard->section;
     const uint64_t last = run->first + run->count - 1;
@@ -25,17 +25,9 @@ struct extent extent_of(const struct run *run)
         return e;
     e.block = index_block_of(s, e.begin);
     e.block_end = index_block_of(s, e.end - 1) + 1;
-    return e;
-}
-
-struct extent extent_of_blocks(const struct run *run)
-{
-    const struct index_block *blocks = run->shard->section->blocks;
-    struct extent e = extent_of(run);
-
-    if (blocks != NULL) {
-        e.begin = blocks[e.block].raw_offset;
-        e.end = blocks[e.block_end].raw_offset;
+    if (how == READ_WHOLE) {
+        e.begin = s->blocks[e.block].raw_offset;
+        e.end = s->blocks[e.block_end].raw_offset;
     }
     return e;
 }
@@ -59,19 +51,12 @@ uint64_t extent_beside(const struct run *whole)
            shard_columns_bytes(whole->shard, whole->first, whole->count);
 }
 
-uint64_t extent_raw(const struct run *whole, enum read_how how)
-{
-    const struct extent e = how == READ_WHOLE ? extent_of_blocks(whole) : extent_of(whole);
-
-    return e.end - e.begin;
-}
-
 bool extent_is_in_block(const struct run *run)
 {
     struct extent e;
 
     if (run->shard->section->blocks == NULL)
         return false;
-    e = extent_of(run);
+    e = extent_of(run, READ_PARTS);
     return e.block_end == e.block + 1;
 }

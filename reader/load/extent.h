@@ -49,12 +49,10 @@ struct extent {
     uint64_t begin, end;
     uint64_t block, block_end;
 };
-/* Returns the range of uncompressed bytes from the first to the last record of the run. Other bytes
- * of the codec blocks in which these records lie are not included. */
-struct extent extent_of(const struct run *run);
-/* Returns the range of uncompressed bytes of all codec blocks in which the records of the run lie.
- * If the shard is not compressed, returns the range of the records themselves. */
-struct extent extent_of_blocks(const struct run *run);
+/* Returns the range of uncompressed bytes that a read of the run brings into memory. If the shard
+ * is compressed and `how` is READ_WHOLE, these are all bytes of the codec blocks in which the
+ * records lie. Otherwise they are the bytes from the first to the last record. */
+struct extent extent_of(const struct run *run, enum read_how how);
 /* Returns true if all records of the run (a range of records) are in one block of the codec. Then
  * they can be decompressed without the rest of the block. */
 bool extent_is_in_block(const struct run *run);
@@ -68,9 +66,5 @@ uint64_t extent_names(const struct index_section *section, uint64_t first, size_
 /* Returns the number of bytes that the records of a run (a range of records) have outside the
  * shard: in lines of its .lst file, and in columns. */
 uint64_t extent_beside(const struct run *whole);
-/* Returns the number of uncompressed bytes that are in memory after a read of these records. With
- * READ_WHOLE, these are all bytes of their codec blocks, and otherwise only the records. `how` says
- * how the read decompresses the blocks. */
-uint64_t extent_raw(const struct run *whole, enum read_how how);
 
 #endif

@@ -10,9 +10,7 @@
 #include "reader/load/lane.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* The horizon is a future step (draw) of a lane, a sequence of samples. Samples that will be drawn
- * before the horizon are in memory. When the lane has made most of the steps before the horizon,
- * and only 1 / DUE_PART of them are left, the horizon is set to a later step. */
+/* When only 1 / DUE_PART of the steps (draws) before FAR are left, FAR is set to a later step. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -115,8 +113,8 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Makes a list of the samples of which the shuffle buffer has only the numbers, and for which it is
- * already known at which step they will be drawn. The list is in the order of these steps. Sets *held
- * to the number of samples of the buffer that are in memory. */
+ * already known at which step they will be drawn. The list is in the order of these steps. Sets
+ * *held to the number of samples of the buffer that are in memory. */
 static size_t list_wanted(const struct lane *lane, struct wanted *list, size_t *held)
 {
     const struct foresight *f = &lane->horizon.foresight;
@@ -183,7 +181,7 @@ static size_t horizon_read_block(struct loader *l, struct lane *lane, struct sha
 
         if (s->blocks == NULL)
             break;
-        e = extent_of(&run);
+        e = extent_of(&run, READ_STEPS);
         if (n == 0)
             block = e.block;
         if (e.block != block || e.block_end != block + 1)

@@ -284,8 +284,8 @@ static int lane_advance(struct loader *l, struct lane *lane, bool waits, struct 
 }
 
 /* Begins to read a drawn sample of which the lane has only the number. If the sample is needed now,
- * waits for its shard, and may use the reserve. Otherwise returns SHEAF_END if the shard is not open
- * yet, or if there is no memory for the read. */
+ * waits for its shard, and may use the reserve. Otherwise returns SHEAF_END if the shard is not
+ * open yet, or if there is no memory for the read. */
 static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
                      struct sheaf_error *err)
 {

@@ -136,7 +136,8 @@ static int make_parts(struct call *c, struct sheaf_error *err)
         part->end = i;
     }
     c->result->blocks = calloc(c->part_count, sizeof(c->result->blocks[0]));
-    return c->result->blocks == NULL ? err_memory(err, c->part_count * sizeof(uint8_t *)) : SHEAF_OK;
+    return c->result->blocks == NULL ? err_memory(err, c->part_count * sizeof(uint8_t *))
+                                     : SHEAF_OK;
 }
 
 static uint64_t record_of(const struct call *c, const struct shard_part *part, size_t entry)

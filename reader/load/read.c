@@ -52,17 +52,19 @@ struct read_needs read_needs_of(const struct read_plan *plan)
         uint64_t most;
 
         row = run_row(plan->runs + i, plan->run_count - i, &whole);
-        e = extent_of(&whole);
+        e = extent_of(&whole, plan->how);
         most = extent_stored(&whole, &e);
         if (plan->how == READ_WHOLE)
-            n.data += extent_raw(&whole, plan->how);
+            n.data += e.end - e.begin;
         stored = MAX(stored, plan->how == READ_STEPS ? unpack_room(is_remote, most) : most);
         n.names += extent_beside(&whole);
         for (size_t k = i; k < i + row; k++) {
             const struct run *run = &plan->runs[k];
 
-            if (plan->how != READ_WHOLE)
-                n.data += extent_raw(run, plan->how);
+            if (plan->how != READ_WHOLE) {
+                e = extent_of(run, plan->how);
+                n.data += e.end - e.begin;
+            }
             if (plan->apart)
                 n.pieces += piece_bytes(run->shard, run->first, run->count);
             n.count += run->count;

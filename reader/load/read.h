@@ -101,8 +101,9 @@ uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
 /* Returns the size in bytes of an allocation for one record alone. The shard must be open. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
-/* The bytes of a read come in portions: the stored bytes of the records, their lines in the .lst
- * file, and the records of each column. READ_PORTIONS is the number of portions without columns. */
+/* The bytes of a read come in portions: one for the stored bytes of the records, one for their
+ * lines in the .lst file, and one for each column. READ_PORTIONS is the number of portions without
+ * columns. */
 #define READ_PORTIONS 2u
 
 /* A request to a remote store for one portion of a read's bytes (for example, the stored bytes of
@@ -145,7 +146,7 @@ struct work {
     volatile int cancelled;     /* If it is not zero, the job ends soon. */
     bool is_fetched;
     struct fetch *fetches;      /* table in `tables` with one element for each portion */
-    size_t fetch_count;
+    size_t fetch_count;         /* number of portions; 0 when the shards are not used any more */
     uint64_t data_bytes, names_bytes;   /* the sizes `data` and `names` of struct read_needs */
     atomic_uint fetches_left;
     struct buf data, names, stored, tables;     /* `names` also contains the records of columns. */

@@ -141,8 +141,8 @@ static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
     return code;
 }
 
-/* Marks all records in a range of bytes as bad, because the shard is truncated and these bytes are
- * missing. The range is given by offsets in the uncompressed shard, from `begin` to `end` - 1. */
+/* Marks all records in a range of bytes as bad, like mark_range, because the shard is truncated and
+ * these bytes are missing. */
 static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     const uint64_t there = p->whole.shard->object->bytes;
@@ -172,22 +172,14 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* A portion of a read's bytes (for example, the stored bytes of its records). It is read from
- * `object`, or copied from memory if `kept` is not NULL. */
+/* A portion of a read's bytes (for example, the stored bytes of its records). It may be empty. It
+ * is read from `object`, or copied from memory if `kept` is not NULL. */
 struct portion {
     struct store_object *object;
     const void *kept;
     uint64_t offset, size;
     void *to;
 };
-
-/* Returns the number of portions of a read's bytes. There is one portion for the stored bytes of
- * the records, one for their lines in the .lst file, and one for each column. Portions may be
- * empty. */
-static size_t portion_count(const struct work *w)
-{
-    return READ_PORTIONS + w->runs[0].shard->column_count;
-}
 
 static struct portion column_portion(const struct pass *p, size_t column)
 {
@@ -249,13 +241,12 @@ static int read_portion(struct work *w, size_t i, const struct portion *of)
     return fetched->code;
 }
 
-/* Reads all portions of a read's bytes: records, lines of the .lst file, and columns. Sets *have to
- * the number of stored bytes of the records. */
+/* Reads all portions of a read's bytes. Sets *have to the number of stored bytes of the records. */
 static int read_portions(struct pass *p, uint64_t *have)
 {
     int code = SHEAF_OK;
 
-    for (size_t i = 0; i < portion_count(p->work) && code == SHEAF_OK; i++) {
+    for (size_t i = 0; i < p->work->fetch_count && code == SHEAF_OK; i++) {
         const struct portion of = portion_of(p, i);
 
         code = read_portion(p->work, i, &of);
@@ -535,7 +526,7 @@ static bool forgives(struct pass *p)
     if (!found)
         return false;
     store_distrust(p->whole.shard->object, p->begin, p->end - p->begin);
-    for (size_t i = 1; i < portion_count(p->work); i++) {
+    for (size_t i = 1; i < p->work->fetch_count; i++) {
         const struct portion of = portion_of(p, i);
 
         if (of.size != 0 && of.kept == NULL)
@@ -586,7 +577,7 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
     p->columns = (uint8_t *)names + extent_names(p->section, p->whole.first, p->whole.count);
     if (p->columns != (uint8_t *)names && (shard->names != NULL || shard->lines != NULL))
         p->names = names;
-    p->extent = w->how == READ_WHOLE ? extent_of_blocks(&p->whole) : extent_of(&p->whole);
+    p->extent = extent_of(&p->whole, w->how);
     p->begin = p->extent.begin;
     p->end = p->extent.end;
     p->stored = data;
@@ -601,8 +592,8 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
     return p->stored == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* A run is a range of records that are read together. Loads into the CPU's cache the records of
- * columns for the samples of a run. Only columns whose records are kept in memory are loaded. */
+/* Loads the records of columns for the samples of a run into the CPU's cache, if they are kept in
+ * memory. */
 static void fetch_kept(const struct run *run)
 {
     for (size_t i = 0; i < run->shard->column_count; i++) {
@@ -685,7 +676,7 @@ static void read_job_fetch(struct work *w)
     /* The counter starts at 1, for this function itself, which subtracts 1 at its end. Otherwise
      * the counter could reach 0, and the job could start, before all requests are sent. */
     atomic_init(&w->fetches_left, 1);
-    for (size_t i = 0; i < portion_count(w); i++) {
+    for (size_t i = 0; i < w->fetch_count; i++) {
         const struct portion of = portion_of(&p, i);
         struct fetch *f = &w->fetches[i];
 

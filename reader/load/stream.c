@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of a lane (a sequence of samples) for a stream; see stream.h. A stream has one worker
- * thread, which runs its jobs in turn. Each job fills a read: it copies frames (stored records) into
- * the buffer of the read, without gaps. The samples of a read are not known before it is full.
+ * thread, which runs its jobs in turn. Each job fills a read: it copies frames (stored records)
+ * into the buffer of the read, without gaps. The samples of a read are not known before it is full.
  *
- * The stream of lane number n has shard number n and then every lanes-th shard, in the epoch's order
- * of shards. In Amazon SageMaker's Pipe mode, a pipe has all records of the epoch. The stream then
- * reads the whole pipe, but uses only record number n and then every lanes-th record. */
+ * The stream of lane number n has shard number n and then every lanes-th shard, in the epoch's
+ * order of shards. In Amazon SageMaker's Pipe mode, a pipe has all records of the epoch. The stream
+ * then reads the whole pipe, but uses only record number n and then every lanes-th record. */
 #include "reader/load/stream.h"
 
 #include <inttypes.h>

@@ -7,8 +7,7 @@
 #include "reader/load/horizon.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
-/* Largest gap in bytes between two wanted records that are read together. The bytes of the gap are
- * read as well, and then dropped.
+/* Largest gaps in bytes that are read together with the records around them.
  *
  * GAP_LOCAL is for local files. Copying more than 8 KiB from the kernel's cache costs more than
  * another system call. This was measured with records of 100 bytes. With a limit of 0, reading
