@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/load/lane.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
 /* When only 1 / DUE_PART of the steps (draws) before FAR are left, FAR is set to a later step. */
@@ -115,15 +114,16 @@ static int compare_places(const void *a, const void *b)
 /* Makes a list of the samples of which the shuffle buffer has only the numbers, and for which it is
  * already known at which step they will be drawn. The list is in the order of these steps. Sets
  * *held to the number of samples of the buffer that are in memory. */
-static size_t list_wanted(const struct lane *lane, struct wanted *list, size_t *held)
+static size_t list_wanted(const struct queue *q, struct wanted *list, size_t *held)
 {
-    const struct foresight *f = &lane->horizon.foresight;
-    const struct order_lane *range = &lane->sequence.range;
+    const struct horizon *h = q->horizon;
+    const struct foresight *f = &h->foresight;
+    const struct order_lane *range = &q->sequence->range;
     size_t count = 0;
 
     *held = 0;
-    for (uint64_t i = 0; i < lane->slot_count; i++) {
-        const struct ref *ref = &lane->slots[i];
+    for (uint64_t i = 0; i < h->slot_count; i++) {
+        const struct ref *ref = &h->slots[i];
         const uint32_t drawn = f->drawn[i];
         struct order_run run;
 
@@ -131,7 +131,7 @@ static size_t list_wanted(const struct lane *lane, struct wanted *list, size_t *
         if (ref->item != NULL || ref->input == REF_EMPTY || drawn == FORESIGHT_LATER
             || drawn <= f->now || order_lane_repeats(range, ref->input))
             continue;
-        run = order_line_locate(lane->line, order_lane_place(range, ref->input));
+        run = order_line_locate(q->line, order_lane_place(range, ref->input));
         list[count++] = (struct wanted){ drawn, (uint32_t)i, run.shard, run.record };
     }
     qsort(list, count, sizeof(list[0]), compare_drawn);
@@ -164,7 +164,7 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
  * block. Returns the number of these samples, even if there is not enough memory for the read. In
  * that case, the shuffle buffer keeps only the numbers of the samples, and each sample is read when
  * it is drawn. */
-static size_t horizon_read_block(struct loader *l, struct lane *lane, struct shard *shard,
+static size_t horizon_read_block(struct loader *l, struct horizon *h, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {
     const struct index_section *s = shard->section;
@@ -195,7 +195,7 @@ static size_t horizon_read_block(struct loader *l, struct lane *lane, struct sha
         return n;
     shard->users += (unsigned)n;
     for (size_t i = 0; i < n; i++) {
-        lane->slots[list[i].slot] = (struct ref){ .item = read->each[i], .read = read };
+        h->slots[list[i].slot] = (struct ref){ .item = read->each[i], .read = read };
         read->users++;
     }
     read->taken = read->span;
@@ -205,7 +205,7 @@ static size_t horizon_read_block(struct loader *l, struct lane *lane, struct sha
 
 /* Reads the first samples of `list`, up to the first sample that is in another shard. Returns the
  * number of these samples, even if they could not be read. */
-static size_t horizon_read_shard(struct loader *l, struct lane *lane, const struct wanted *list,
+static size_t horizon_read_shard(struct loader *l, struct horizon *h, const struct wanted *list,
                                  size_t count)
 {
     struct sheaf_error ignored;
@@ -218,27 +218,27 @@ static size_t horizon_read_shard(struct loader *l, struct lane *lane, const stru
         return n;
     if (loader_open_shard(l, shard, &ignored) == SHEAF_OK)
         while (done < n)
-            done += horizon_read_block(l, lane, shard, list + done, n - done);
+            done += horizon_read_block(l, h, shard, list + done, n - done);
     shards_drop(&l->shards, shard);
     return n;
 }
 
-void horizon_go_on(struct loader *l, struct lane *lane)
+void horizon_go_on(struct loader *l, struct queue *q)
 {
-    struct horizon *h = &lane->horizon;
+    struct horizon *h = q->horizon;
     struct wanted *list;
     size_t count, held, n;
 
     if (h->foresight.drawn == NULL || h->foresight.now < h->due)
         return;
-    list = malloc(lane->slot_count * sizeof(list[0]));
+    list = malloc(h->slot_count * sizeof(list[0]));
     if (list == NULL)
         return;
-    count = list_wanted(lane, list, &held);
+    count = list_wanted(q, list, &held);
     n = MIN(count, (size_t)(h->most - MIN(held, h->most)));
     set_far(h, n == 0 ? h->far : n < count ? list[n].drawn - 1 : h->foresight.seen);
     qsort(list, n, sizeof(list[0]), compare_places);
     for (size_t i = 0; i < n;)
-        i += horizon_read_shard(l, lane, list + i, n - i);
+        i += horizon_read_shard(l, h, list + i, n - i);
     free(list);
 }

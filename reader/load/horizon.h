@@ -16,12 +16,12 @@
 #include "reader/load/queue.h"
 #include "reader/order/foresight.h"
 
-struct lane;
-
 struct horizon {
     /* Computes at which step each sample will be drawn. If foresight.drawn is NULL, this is not
      * known, and all samples should be in memory. */
     struct foresight foresight;
+    struct ref *slots;              /* slots of the lane's shuffle buffer */
+    uint64_t slot_count;
     uint64_t most;      /* largest number of samples of the shuffle buffer that may be in memory */
     uint32_t far;
     uint32_t due;                   /* step at which FAR is moved forward */
@@ -33,7 +33,8 @@ uint64_t horizon_bytes(uint64_t slots);
 
 /* Begins to compute the coming draws of a lane (a sequence of samples), from the present state of
  * its shuffle. Does nothing if the shuffle buffer is very small, or if the numbers of the lane's
- * steps do not fit into 32 bits. `most` is the largest number of samples that may be in memory. */
+ * steps do not fit into 32 bits. `most` is the largest number of samples that may be in memory. The
+ * caller must have set the fields for the slots. */
 int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_t most,
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);
@@ -48,6 +49,6 @@ bool horizon_wants(const struct queue *queue, uint64_t position);
 /* FAR is the last step (draw) whose sample should be in memory. If few steps are left before FAR,
  * sets FAR to a later step. Then begins to read the samples that will be drawn up to FAR and are
  * not in memory. */
-void horizon_go_on(struct loader *loader, struct lane *lane);
+void horizon_go_on(struct loader *loader, struct queue *queue);
 
 #endif

@@ -91,6 +91,8 @@ int lane_begin(struct loader *l, struct lane *lane, struct queue *queue,
     if (l->keep <= 1)
         return SHEAF_OK;
     lane->slots = calloc(lane->slot_count + 1, sizeof(lane->slots[0]));
+    lane->horizon.slots = lane->slots;
+    lane->horizon.slot_count = lane->slot_count;
     return lane->slots == NULL ? err_memory(err, lane->slot_count * sizeof(lane->slots[0]))
                                : SHEAF_OK;
 }
@@ -401,7 +403,7 @@ int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf
     if (lane->numbers != 0)
         lane_read_ahead(l, lane, false);
     if (lane->queue->horizon != NULL)
-        horizon_go_on(l, lane);
+        horizon_go_on(l, lane->queue);
     code = hand_out(l, lane, ref, err);
     if (code == SHEAF_OK)
         look_for_end(lane);

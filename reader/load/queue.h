@@ -36,7 +36,7 @@ struct queue {
      * position of each sample in the line. */
     const struct order_line *line;
     /* tells which samples should be in memory; NULL if all samples should be in memory */
-    const struct horizon *horizon;
+    struct horizon *horizon;
     /* Approximate number of samples that are taken from this queue in one round. In a round, each
      * lane (a sequence of samples) returns one sample. Usually a lane has one queue, and the pace
      * is 1. In a view (a mix of data sets), a lane has a queue for each source, and the pace is at
@@ -95,7 +95,7 @@ struct queue_ops {
     void (*end)(struct loader *loader, struct queue *queue);
 };
 /* The kind of queue whose samples are read in the order of the shards. The index shows which bytes
- * each read needs. (queue.c) */
+ * each read needs. (stretch.c) */
 extern const struct queue_ops queue_in_order;
 /* The kind of queue whose samples stay in their files until they are drawn from the shuffle buffer.
  * (warm.c) */
@@ -131,8 +131,8 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
     return loader->queue_ops->take(loader, queue, waits, ref, err);
 }
 
-/* The following functions are used only by the files that implement the kinds of queues: queue.c,
- * stream.c and warm.c. */
+/* The following functions are used only by the files that implement the kinds of queues:
+ * stretch.c, warm.c and stream.c. */
 
 /* Begins the read that `plan` describes, as the next read of the queue. Returns SHEAF_END if there
  * is not enough memory for the read now. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the records of a read; see stretch.h. */
+ * Plans the reads of a queue; see stretch.h. */
 #include "reader/load/stretch.h"
 
 #include "base/bytes.h"
@@ -74,6 +74,15 @@ uint64_t stretch_gap_of(const struct shard *shard)
     return stretch_gap(shard->object->is_remote, shard->owner->dataset->read_bytes != 0);
 }
 
+/* ---- The records of a read ------------------------------------------------------------------ */
+
+#define STRETCH_RUNS 512u
+
+struct stretch {
+    struct read_plan plan;
+    struct run runs[STRETCH_RUNS];
+};
+
 /* The state while records are added to a read. */
 struct course {
     const struct loader *loader;
@@ -129,8 +138,10 @@ static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_
     return true;
 }
 
-void stretch_plan(const struct loader *l, const struct queue *q, const struct order_run *found,
-                  struct stretch *t)
+/* Plans the next read of a queue. `found` is the place of its first sample. This sample must be in
+ * q->shard, which must be open. */
+static void stretch_plan(const struct loader *l, const struct queue *q,
+                         const struct order_run *found, struct stretch *t)
 {
     struct sequence *sequence = q->sequence;
     const struct index_section *section = q->shard->section;
@@ -174,3 +185,111 @@ void stretch_plan(const struct loader *l, const struct queue *q, const struct or
         skipped = 0;
     }
 }
+
+/* ---- The queue ------------------------------------------------------------------------------ */
+
+/* Takes a reference to a shard. Returns QUEUE_NO_SECTION if the memory budget has no room at the
+ * moment for the index section of the shard. */
+static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
+                     struct sheaf_error *err)
+{
+    const int code = shards_use(&l->shards, number, false, shard, err);
+
+    return code == SHEAF_ERR_LIMIT ? QUEUE_NO_SECTION : code;
+}
+
+/* Begins to open the next shard of the lane (a sequence of samples) before its first record is
+ * needed. So the lane need not wait for the shard later. If the budget has no room at the moment,
+ * does nothing. The shard is then opened when its first record is needed. */
+static void queue_open_next(struct loader *l, struct queue *q, uint64_t position)
+{
+    const uint64_t place = sequence_place(q->sequence, position);
+    uint64_t after;
+    uint32_t number;
+    struct sheaf_error ignored;
+
+    if (q->next != NULL || position < q->sequence->fill)
+        return;
+    after = order_line_leave(q->line, place);
+    if (after - place >= q->sequence->count - position)
+        return;
+    number = order_line_locate(q->line, after).shard;
+    if (number != q->shard->number)
+        (void)use_shard(l, number, &q->next, &ignored);
+}
+
+/* Sets q->shard to the shard of `run`, and begins to open the shard that comes after it. Returns
+ * QUEUE_NO_SECTION if the budget has no room for the index section of the shard at the moment. */
+static int enter_shard(struct loader *l, struct queue *q, const struct order_run *run,
+                       struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (q->shard == NULL || q->shard->number != run->shard) {
+        shards_drop(&l->shards, q->shard);
+        q->shard = q->next;
+        q->next = NULL;
+    }
+    /* The shard that was opened in advance may be the wrong one. The last sample of a lane may
+     * repeat an earlier sample as padding, and the earlier sample can be in any shard. */
+    if (q->shard != NULL && q->shard->number != run->shard) {
+        shards_drop(&l->shards, q->shard);
+        q->shard = NULL;
+    }
+    if (q->shard == NULL)
+        code = use_shard(l, run->shard, &q->shard, err);
+    if (code == SHEAF_OK)
+        queue_open_next(l, q, q->planned);
+    return code;
+}
+
+/* Skips the next positions of the sequence if their samples should not be in memory now. These
+ * samples are read when they are drawn. Returns SHEAF_END at the end of the sequence, or if it
+ * is not known yet when the next sample will be drawn. */
+static int pass_unwanted(struct queue *q)
+{
+    while (q->horizon != NULL && q->planned < q->sequence->count) {
+        if (!horizon_knows(q, q->planned))
+            return SHEAF_END;
+        if (horizon_wants(q, q->planned))
+            break;
+        q->planned++;
+    }
+    return q->planned == q->sequence->count ? SHEAF_END : SHEAF_OK;
+}
+
+/* Implements queue_ops.plan. */
+static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *err)
+{
+    struct stretch t;
+    struct order_run found;
+    int code = pass_unwanted(q);
+
+    if (code != SHEAF_OK)
+        return code;
+    found = order_line_locate(q->line, sequence_place(q->sequence, q->planned));
+    code = enter_shard(l, q, &found, err);
+    if (code == SHEAF_OK && q->is_ahead && !loader_shard_is_open(l, q->shard))
+        return SHEAF_END;
+    if (code == SHEAF_OK)
+        code = loader_open_shard(l, q->shard, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (stretch_is_outsize(l, q->shard->section, found.record)) {
+        q->planned++;
+        return SHEAF_OK;
+    }
+    stretch_plan(l, q, &found, &t);
+    /* A read in advance begins only if there is memory for two reads of its size. The memory for
+     * the second read must be left for samples that are needed at once. */
+    if (q->is_ahead && l->keep > 1 && heap_room(l->heap) < 2 * read_needs_of(&t.plan).pieces)
+        return SHEAF_END;
+    code = queue_begin_read(l, q, &t.plan, err);
+    if (code == SHEAF_OK)
+        q->shard->users += (unsigned)t.plan.run_count;
+    return code;
+}
+
+const struct queue_ops queue_in_order = {
+    .plan = plan_in_order, .pump = queue_pump_planned, .take = queue_take_planned,
+};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the records of a lane's next read. (A lane is one of the equal sequences of an epoch.)
- * Used if the lane reads its samples in the order of the shards.
+ * The queue of a lane that reads its samples in the order of the shards. (A lane is one of the
+ * equal sequences of an epoch.) Chooses the records of each read.
  *
  * The read begins with the first sample of the lane for which no read is planned yet. Consecutive
  * records of a shard form a run (struct run, extent.h). Between two runs there is a gap, with
@@ -13,14 +13,7 @@
 #ifndef READER_STRETCH_H
 #define READER_STRETCH_H
 
-#include "reader/load/queue.h"
-
-#define STRETCH_RUNS 512u
-
-struct stretch {
-    struct read_plan plan;
-    struct run runs[STRETCH_RUNS];
-};
+#include "reader/load/loader.h"
 
 /* Returns the number of uncompressed bytes that the next read of a lane (a sequence of samples)
  * should have. `planned` is the number of positions for which the lane has already planned
@@ -44,10 +37,5 @@ uint64_t stretch_gap_of(const struct shard *shard);
  * and the gap between them. `gap` is the largest gap in bytes that is worth reading. */
 bool stretch_joins(const struct index_section *section, uint64_t last, uint64_t record,
                    uint64_t gap);
-
-/* Plans the next read of a queue. `found` is the place of its first sample. This sample must be in
- * queue->shard, which must be open. */
-void stretch_plan(const struct loader *loader, const struct queue *queue,
-                  const struct order_run *found, struct stretch *stretch);
 
 #endif
