@@ -39,7 +39,7 @@ static int next_of_lane(struct sheaf_reader *r, uint32_t lane, struct ref *ref)
 static bool lanes_have_ended(const struct sheaf_reader *r)
 {
     for (uint32_t i = 0; i < r->load.lane_count; i++)
-        if (!r->lanes[i].has_ended)
+        if (!lane_has_ended(&r->lanes[i]))
             return false;
     return true;
 }

@@ -87,7 +87,6 @@ int lane_begin(struct loader *l, struct lane *lane, struct queue *queue,
         code = queue_begin(l, queue, course->number, course->line, &lane->sequence, err);
     if (code != SHEAF_OK)
         return code;
-    lane->has_ended = lane->sequence.count == 0 && lane->count == 0;
     if (l->keep <= 1)
         return SHEAF_OK;
     lane->slots = calloc(lane->slot_count + 1, sizeof(lane->slots[0]));
@@ -376,15 +375,11 @@ static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct
     return SHEAF_OK;
 }
 
-/* Sets lane->has_ended if the lane (a sequence of samples) has just returned its last sample. */
-static void look_for_end(struct lane *lane)
+bool lane_has_ended(const struct lane *lane)
 {
-    const struct queue *q = lane->queue;
-
-    if (lane->count == 0)
-        lane->has_ended = lane->slots != NULL
-                          ? lane->shuffle.filled == 0 && !lane->refill_due
-                          : q->taken == lane->sequence.count;
+    if (lane->slots != NULL)
+        return lane->count == 0 && lane->shuffle.filled == 0 && !lane->refill_due;
+    return lane->count == 0 && lane->queue->taken == lane->sequence.count;
 }
 
 int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf_error *err)
@@ -396,18 +391,15 @@ int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf
         if (code != SHEAF_OK)
             break;
     }
-    if (lane->count == 0) {
-        lane->has_ended |= code == SHEAF_END;
+    if (code == SHEAF_END && lane->slots == NULL)
+        lane->sequence.count = lane->queue->taken;      /* A stream has ended. */
+    if (lane->count == 0)
         return code;
-    }
     if (lane->numbers != 0)
         lane_read_ahead(l, lane, false);
     if (lane->queue->horizon != NULL)
         horizon_go_on(l, lane->queue);
-    code = hand_out(l, lane, ref, err);
-    if (code == SHEAF_OK)
-        look_for_end(lane);
-    return code;
+    return hand_out(l, lane, ref, err);
 }
 
 int lane_repeat(struct loader *l, struct lane *lane, const struct order_run *record,

@@ -58,9 +58,6 @@ struct lane {
     unsigned first, count;
     /* number of drawn samples that are not in memory, and that are not being read yet */
     unsigned numbers;
-    /* True if it is known that the lane (a sequence of samples) has ended, so that lane_next will
-     * return SHEAF_END. False if a stream has ended, but its end was not noticed yet. */
-    bool has_ended;
     struct horizon horizon;
 };
 
@@ -93,6 +90,10 @@ int lane_next(struct loader *loader, struct lane *lane, struct ref *ref, struct 
  * codes as lane_next. */
 int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run *record,
                 struct ref *ref, struct sheaf_error *err);
+
+/* Returns true if it is known that the lane (a sequence of samples) has ended, so that lane_next
+ * will return SHEAF_END. Returns false if a stream has ended, but its end was not noticed yet. */
+bool lane_has_ended(const struct lane *lane);
 
 /* Puts one sample into the shuffle buffer of the lane (a sequence of samples) if its read has
  * finished. Used in a view (a mix of data sets), for a lane that reads in advance. Errors are

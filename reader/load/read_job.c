@@ -612,9 +612,12 @@ static int read_job_run(struct work *w)
     char *names;
     int code = find_rooms(w, &data, &names);
 
-    for (size_t i = 0; i < w->read->span; i++)
-        if (read_item(w->read, i) != NULL)
-            read_item(w->read, i)->is_bad = false;
+    for (size_t i = 0; i < w->read->span; i++) {
+        struct item *item = read_item(w->read, i);
+
+        if (item != NULL)           /* Otherwise the position is skipped. */
+            item->is_bad = false;
+    }
     for (size_t i = 0, fetched = 0; code == SHEAF_OK && i < w->run_count; i += p.run_count) {
         while (fetched < MIN(i / KEPT_RUNS * KEPT_RUNS + KEPT_RUNS, w->run_count))
             fetch_kept(&w->runs[fetched++]);

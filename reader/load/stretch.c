@@ -78,13 +78,10 @@ uint64_t stretch_gap_of(const struct shard *shard)
 
 #define STRETCH_RUNS 512u
 
+/* The records of a read, and the state while records are added to it. */
 struct stretch {
     struct read_plan plan;
     struct run runs[STRETCH_RUNS];
-};
-
-/* The state while records are added to a read. */
-struct course {
     const struct loader *loader;
     const struct shard *shard;
     /* offset in the shard's uncompressed bytes at which the read should end */
@@ -93,43 +90,42 @@ struct course {
 };
 
 /* Adds a record to the read. Returns false if the read should end before this record, for example
- * because the record extends beyond c->stop.
+ * because the record extends beyond t->stop.
  *
  * There may be a gap between the last record of the read and the new record. In a shard without
  * codec blocks, a small gap is read as well, and a large gap is skipped. In a shard with codec
  * blocks, a gap is read if it has no whole block, because the blocks before and after it are read
- * anyway. If a gap is skipped, c->stop is increased by its size, because the skipped bytes do not
+ * anyway. If a gap is skipped, t->stop is increased by its size, because the skipped bytes do not
  * count towards the size of the read.
  *
  * If `resumed` is true, the samples in the gap were returned before the epoch was resumed. In a
  * shard without codec blocks, such a gap is always skipped. */
-static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
-                        struct stretch *t)
+static bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skipped)
 {
-    const struct index_section *s = c->shard->section;
+    const struct index_section *s = t->shard->section;
     struct run *last = &t->runs[t->plan.run_count - 1];
     const uint64_t end = last->first + last->count;
     const bool is_next = record == end && skipped == 0;
     bool joined;
 
-    if (record < end || stretch_is_outsize(c->loader, s, record))
+    if (record < end || stretch_is_outsize(t->loader, s, record))
         return false;
     joined = is_next || ((!resumed || s->blocks != NULL)
-                         && stretch_joins(s, end - 1, record, stretch_gap_of(c->shard)));
+                         && stretch_joins(s, end - 1, record, stretch_gap_of(t->shard)));
     /* A read from a remote shard, or from a shard with codec blocks, must be one range of bytes. So
      * it must end before a gap that is too large to be read. */
-    if (!joined && (s->blocks != NULL || c->shard->object->is_remote))
+    if (!joined && (s->blocks != NULL || t->shard->object->is_remote))
         return false;
     if (!joined)
-        c->stop += s->offsets[record] - s->offsets[end];
-    if (s->offsets[record + 1] > c->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))
+        t->stop += s->offsets[record] - s->offsets[end];
+    if (s->offsets[record + 1] > t->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))
         return false;
-    if (c->loader->how != READ_WHOLE) {
+    if (t->loader->how != READ_WHOLE) {
         const uint64_t bytes = index_frame_bytes(s, record);
 
-        if (bytes > c->left)
+        if (bytes > t->left)
             return false;
-        c->left -= bytes;
+        t->left -= bytes;
     }
     if (is_next)
         last->count++;
@@ -147,11 +143,14 @@ static void stretch_plan(const struct loader *l, const struct queue *q,
     const struct index_section *section = q->shard->section;
     const bool repeats = sequence_repeats(sequence, q->planned);
     const uint64_t bytes = stretch_bytes(l, q->planned);
-    struct course c = { l, q->shard, stop_of(l, section, found->record, bytes), bytes };
     uint64_t place = sequence_place(sequence, q->planned);
     struct order_run at = *found;
     uint32_t skipped = 0;
 
+    t->loader = l;
+    t->shard = q->shard;
+    t->stop = stop_of(l, section, at.record, bytes);
+    t->left = bytes - MIN(bytes, index_frame_bytes(section, at.record));
     t->runs[0] = (struct run){ .shard = q->shard, .first = at.record, .count = 1 };
     t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .repeats = repeats,
                                   .apart = loader_is_apart(l) };
@@ -161,7 +160,6 @@ static void stretch_plan(const struct loader *l, const struct queue *q,
         t->plan.how = READ_WHOLE;
         return;
     }
-    c.left -= MIN(c.left, index_frame_bytes(section, at.record));
     for (uint64_t p = q->planned + 1; p < sequence->count; p++) {
         const uint64_t next = sequence_place(sequence, p);
         const bool resumed = next != place + 1;
@@ -180,7 +178,7 @@ static void stretch_plan(const struct loader *l, const struct queue *q,
             skipped++;
             continue;
         }
-        if (!stretch_add(&c, at.record, resumed, skipped, t))
+        if (!stretch_add(t, at.record, resumed, skipped))
             return;
         skipped = 0;
     }
