@@ -108,7 +108,8 @@ struct fake_server *fake_server_start(fake_serve_fn *serve, void *context);
 void fake_server_stop(struct fake_server *server);
 /* Sets the functions, or removes them if they are NULL. Their context is the service's. */
 void fake_server_watch(struct fake_server *server, fake_choose_fn *choose, fake_served_fn *served);
-/* Sets whether the server sends 100 Continue to clients that wait for it. By default it does. */
+/* Sets whether the server sends 100 Continue to clients of later connections that wait for it. By
+ * default it does. */
 void fake_server_continues(struct fake_server *server, bool continues);
 unsigned fake_server_port(const struct fake_server *server);
 
