@@ -115,9 +115,8 @@ static void tag(struct fake_s3 *s3, const void *data, size_t size, char text[33]
     md5_text(number, strlen(number), text);
 }
 
-/* Adds an object, and takes ownership of the data. */
-static struct fake_object *object_add(struct fake_s3 *s3, const char *path, uint8_t *data,
-                                      size_t size)
+struct fake_object *fake_s3_add_locked(struct fake_s3 *s3, const char *path, uint8_t *data,
+                                       size_t size)
 {
     struct fake_object *o = calloc(1, sizeof(*o)), **place = &s3->objects;
     char text[33];
@@ -146,7 +145,7 @@ static uint8_t *copy_of(const void *data, size_t size)
 void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t size)
 {
     fake_server_lock(s3->server);      /* the service may be responding to a request */
-    object_add(s3, path, copy_of(data, size), size);
+    fake_s3_add_locked(s3, path, copy_of(data, size), size);
     fake_server_unlock(s3->server);
 }
 
@@ -607,7 +606,7 @@ static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
         free(made->data);
         free(made->meta);
     } else if (may_act(s3, (*place)->path, r, a)) {
-        o = object_add(s3, (*place)->path, made->data, made->size);
+        o = fake_s3_add_locked(s3, (*place)->path, made->data, made->size);
         memcpy(o->etag, made->etag, sizeof(o->etag));
         o->sums = made->sums;
         o->meta = made->meta;
@@ -658,7 +657,7 @@ static void put_object(struct fake_s3 *s3, const char *path, const struct fake_r
     data = copy_of(r->body, r->body_size);
     if (fault != NULL && fault->kind == FAKE_WRONG_BYTES && r->body_size != 0)
         data[r->body_size / 2] ^= 1;
-    o = object_add(s3, path, data, r->body_size);
+    o = fake_s3_add_locked(s3, path, data, r->body_size);
     o->sums = sums;
     o->meta = meta_of(r);
     if (s3->kms && !s3->hides_kms)

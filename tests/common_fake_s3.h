@@ -151,7 +151,10 @@ void fake_s3_use(const struct fake_s3 *s3, unsigned stall_ms);
  * progress. */
 struct fake_object *fake_s3_object(const struct fake_s3 *s3, const char *path);
 void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t size);
-/* Returns whether there was an object. The server's lock must be held. */
+/* Adds an object, and takes ownership of the data. The server's lock must be held, also for the
+ * next two functions. fake_s3_remove_locked returns whether there was an object. */
+struct fake_object *fake_s3_add_locked(struct fake_s3 *s3, const char *path, uint8_t *data,
+                                       size_t size);
 bool fake_s3_remove_locked(struct fake_s3 *s3, const char *path);
 void fake_s3_clear_uploads_locked(struct fake_s3 *s3);
 unsigned fake_s3_uploads(const struct fake_s3 *s3);

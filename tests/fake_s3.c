@@ -271,9 +271,7 @@ static void do_set(char **words)
 
 static void do_factor(char **words)
 {
-    fake_server_lock(s3.server);
     fake_chance_factor(&s3.chance, words[0], strtod(words[1], NULL));
-    fake_server_unlock(s3.server);
     printf("ok\n");
 }
 
@@ -308,21 +306,13 @@ static void do_put(char **words)
 {
     size_t size;
     uint8_t *data = read_bytes(words[1], &size);
-    struct fake_object *o;
+    struct fake_object *o = fake_s3_add_locked(&s3, words[0], data, size);
 
-    fake_s3_put(&s3, words[0], data, size);
-    free(data);
-    fake_server_lock(s3.server);
-    o = fake_s3_object(&s3, words[0]);
-    if (o != NULL && words[2][0] != '\0')
+    if (words[2][0] != '\0')
         snprintf(o->etag, sizeof(o->etag), "%s", words[2]);
-    if (o != NULL) {
-        free(o->meta);
-        o->meta = strdup(words[3]);
-        for (unsigned i = 0; i < FAKE_SUMS; i++)
-            snprintf(o->sums.text[i], sizeof(o->sums.text[i]), "%s", words[4 + i]);
-    }
-    fake_server_unlock(s3.server);
+    o->meta = strdup(words[3]);
+    for (unsigned i = 0; i < FAKE_SUMS; i++)
+        snprintf(o->sums.text[i], sizeof(o->sums.text[i]), "%s", words[4 + i]);
     printf("ok\n");
 }
 
@@ -330,7 +320,6 @@ static void do_get(char **words)
 {
     const struct fake_object *o;
 
-    fake_server_lock(s3.server);
     o = fake_s3_object(&s3, words[0]);
     if (o == NULL) {
         printf("none\n");
@@ -343,14 +332,11 @@ static void do_get(char **words)
         printf("\n");
         fwrite(o->data, 1, o->size, stdout);
     }
-    fake_server_unlock(s3.server);
 }
 
 static void do_remove(char **words)
 {
-    fake_server_lock(s3.server);
     printf("%d\n", fake_s3_remove_locked(&s3, words[0]));
-    fake_server_unlock(s3.server);
 }
 
 static bool is_below(const struct fake_object *o, const char *prefix)
@@ -362,7 +348,6 @@ static void do_list(char **words)
 {
     size_t count = 0;
 
-    fake_server_lock(s3.server);
     for (const struct fake_object *o = s3.objects; o != NULL; o = o->next)
         count += is_below(o, words[0]);
     printf("%zu\n", count);
@@ -371,27 +356,23 @@ static void do_list(char **words)
             print_word("", o->path);
             printf("\n");
         }
-    fake_server_unlock(s3.server);
 }
 
 static void do_clear(char **words)
 {
     struct fake_object *next;
 
-    fake_server_lock(s3.server);
     for (struct fake_object *o = s3.objects; o != NULL; o = next) {
         next = o->next;
         if (is_below(o, words[0]))
             fake_s3_remove_locked(&s3, o->path);
     }
-    fake_server_unlock(s3.server);
     printf("ok\n");
 }
 
 static void do_uploads(char **words)
 {
     (void)words;
-    fake_server_lock(s3.server);
     printf("%u\n", fake_s3_uploads(&s3));
     for (const struct fake_upload *u = s3.uploads; u != NULL; u = u->next) {
         unsigned parts = 0;
@@ -402,15 +383,12 @@ static void do_uploads(char **words)
         print_word(" ", u->path);
         printf(" %u\n", parts);
     }
-    fake_server_unlock(s3.server);
 }
 
 static void do_clear_uploads(char **words)
 {
     (void)words;
-    fake_server_lock(s3.server);
     fake_s3_clear_uploads_locked(&s3);
-    fake_server_unlock(s3.server);
     printf("ok\n");
 }
 
@@ -419,17 +397,15 @@ static void do_clear_uploads(char **words)
 static void do_requests(char **words)
 {
     (void)words;
-    fake_server_lock(s3.server);
     printf("%zu\n", s3.requests.size);
     if (s3.requests.size != 0)
         fwrite(s3.requests.data, 1, s3.requests.size, stdout);
-    fake_server_unlock(s3.server);
 }
 
 static void do_forget(char **words)
 {
     (void)words;
-    fake_s3_set(&s3, s3.requests.size = 0);
+    s3.requests.size = 0;
     printf("ok\n");
 }
 
@@ -441,12 +417,10 @@ static void do_counts(char **words)
     while (fake_chance_name(count) != NULL)
         count++;
     printf("%u\n", count);
-    fake_server_lock(s3.server);
     for (unsigned i = 0; i < count; i++) {
         print_word("", fake_chance_name(i));
         printf(" %u\n", s3.chance.counts[i]);
     }
-    fake_server_unlock(s3.server);
 }
 
 static void do_count(char **words)
@@ -491,14 +465,16 @@ static void do_sum(char **words)
 static const struct {
     const char *name;
     unsigned words;
+    bool is_locked;         /* is run while the service handles no request */
     void (*run)(char **words);
 } commands[] = {
-    { "put", 6, do_put }, { "get", 1, do_get }, { "remove", 1, do_remove },
-    { "list", 1, do_list }, { "clear", 1, do_clear }, { "uploads", 0, do_uploads },
-    { "clear-uploads", 0, do_clear_uploads }, { "requests", 0, do_requests },
-    { "forget", 0, do_forget }, { "counts", 0, do_counts }, { "count", 1, do_count },
-    { "dialects", 0, do_dialects }, { "sum", 2, do_sum }, { "set", 2, do_set },
-    { "factor", 2, do_factor },
+    { "put", 6, true, do_put }, { "get", 1, true, do_get }, { "remove", 1, true, do_remove },
+    { "list", 1, true, do_list }, { "clear", 1, true, do_clear },
+    { "uploads", 0, true, do_uploads }, { "clear-uploads", 0, true, do_clear_uploads },
+    { "requests", 0, true, do_requests }, { "forget", 0, true, do_forget },
+    { "counts", 0, true, do_counts }, { "count", 1, false, do_count },
+    { "dialects", 0, true, do_dialects }, { "sum", 2, false, do_sum },
+    { "set", 2, false, do_set }, { "factor", 2, true, do_factor },
 };
 
 static bool obey(char *line)
@@ -516,7 +492,11 @@ static bool obey(char *line)
     }
     for (size_t i = 0; i < COUNT_OF(commands); i++)
         if (strcmp(commands[i].name, name) == 0 && commands[i].words == count) {
+            if (commands[i].is_locked)
+                fake_server_lock(s3.server);
             commands[i].run(words);
+            if (commands[i].is_locked)
+                fake_server_unlock(s3.server);
             return fflush(stdout) == 0;
         }
     return false;
