@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """make_release.py SHEAF OUT.tar.xz: what a release of the command writes, for test_releases.py to
-read with every later one: data sets in each container and codec, a split, a view, positions, and a
-plan of files and one of a conversion, of which one part of two is packed.  A plan names its source
-and destination by their absolute paths, so all is made in PLACE, where the test puts it again."""
+read with every later one: data sets in each container and codec, a split, a view, positions, a data
+set that was edited, one with a column, and plans of files, of a conversion and of a column, of which
+one part of two is packed.  A plan names its source and destination by their absolute paths, so all
+is made in PLACE, where the test puts it again."""
 
 import json
 import os
@@ -57,6 +58,19 @@ def main():
     sheaf("pack", "tree", "grown", "--format", "tfrecord", "--shard-size", "2kB", "--include",
           "cat/")
     sheaf("append", "tree", "grown", "--exclude", "cat/")
+    sheaf("pack", "tree", "edited", "--format", "webdataset", "--shard-size", "2kB")
+    with open("gone", "w", encoding="utf-8") as file:
+        file.write("cat/002\nowl/005\n")
+    sheaf("edit", "edited", "--delete", "gone")
+    sheaf("pack", "tree", "columned", "--format", "tfrecord", "--shard-size", "2kB")
+    with open("values.jsonl", "w", encoding="utf-8") as file:
+        for name in ("cat", "dog", "owl"):
+            for i in range(5):      # the sixth has none
+                key = "%s/%03d" % (name, i)
+                file.write(json.dumps({"key": key, "value": "a picture of " + key}) + "\n")
+    sheaf("column", "add", "columned", "--name", "text", "--from", "values.jsonl")
+    sheaf("column", "plan", "columned", "--name", "later", "--from", "values.jsonl", "-o", "column")
+    sheaf("column", "add", "--plan", "column", "--part", "0/2")
     orders = {}
     for name, source, options, count in ORDERS:
         whole = sheaf("cat", source, "--list", *options)

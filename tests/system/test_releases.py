@@ -5,7 +5,9 @@ tests/corpus/make_release.py has made each archive with the command of that rele
 import fcntl
 import glob
 import json
+import operator
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -120,6 +122,40 @@ class Releases(Case):
             sheaf("verify", folder)
             self.assertEqual(self.samples(folder),
                              self.samples(os.path.join(PLACE, "tfrecord-none")))
+
+    def test_what_was_edited(self):
+        for archive in self.each_release():
+            folder = os.path.join(PLACE, "edited")
+            if not os.path.exists(folder):      # 0.1 and 0.2 could not edit
+                self.assertRegex(archive, "release-0[.][12][.]")
+                continue
+            sheaf("verify", folder)
+            gone = read(os.path.join(PLACE, "gone")).decode().split()
+            self.assertEqual(self.samples(folder), [
+                line for line in self.samples(os.path.join(PLACE, "webdataset-none"))
+                if line.split("\t")[0] not in gone])
+
+    def test_columns(self):
+        for archive in self.each_release():
+            folder = os.path.join(PLACE, "columned")
+            if not os.path.exists(folder):      # 0.1 and 0.2 had none
+                self.assertRegex(archive, "release-0[.][12][.]")
+                continue
+            plan = os.path.join(PLACE, "column")
+            sheaf("column", "add", "--plan", plan, "--part", "1/2")
+            sheaf("commit", plan)
+            sheaf("verify", folder, "--columns", "text,later")
+            values = dict(map(operator.itemgetter("key", "value"), map(json.loads, read(
+                os.path.join(PLACE, "values.jsonl")).splitlines())))
+            for name in ("text", "later"):
+                sizes = {line.split("\t")[0]: re.search(name + r"\.txt:(\d+)", line)
+                         for line in listing(folder, "--columns", name, "--missing", "none")}
+                self.assertEqual(len(sizes), 18)
+                self.assertEqual({key: int(size.group(1)) for key, size in sizes.items() if size},
+                                 {key: len(value) for key, value in values.items()})
+                key = "dog/003"
+                self.assertEqual(sheaf("get", folder, key, "--columns", name, "--field",
+                                       name + ".txt").stdout.decode(), values[key])
 
 
 if __name__ == "__main__":
