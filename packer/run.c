@@ -231,6 +231,7 @@ static int find_kept(struct running *r, struct sheaf_error *err)
     if (code == SHEAF_OK || code == SHEAF_ERR_ACCESS)
         code = finished_each(&finished, look_at_shard, r, err);
     output_listing_free(r->listing);
+    r->listing = NULL;
     return code;
 }
 
