@@ -1307,9 +1307,9 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
  * samples and shards.
  *
  * The call also prepares `dest` as the options `resume` and `overwrite` say. With dry_run, the call
- * does not change `dest`. The files of the source are sorted, and the samples of the plan are collected, in
- * temporary files. These are in TMPDIR if this variable is set, otherwise beside the plan if
- * possible, otherwise in /var/tmp.
+ * does not change `dest`. The files of the source are sorted, and the samples of the plan are
+ * collected, in temporary files. These are in TMPDIR if this variable is set, otherwise beside the
+ * plan if possible, otherwise in /var/tmp.
  *
  * Returns SHEAF_ERR_LIMIT if memory_bytes is too small to pack one of the samples, or to send a
  * shard of the planned size to S3. Returns SHEAF_ERR_EXISTS if `dest` has a data set or an

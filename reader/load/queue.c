@@ -84,9 +84,9 @@ static bool is_behind(const struct queue *a, const struct queue *b)
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
 }
 
-/* Considers the queues that have an open shard, except for the queue `but`. Returns the queue that
- * will need its next unplanned sample later than the others. Returns NULL if no queue is
- * considered. */
+/* Considers the queues that have an open shard, except for the queue `but` and for queues that read
+ * samples when they are drawn. Returns the queue that will need its next unplanned sample later
+ * than the others. Returns NULL if no queue is considered. */
 static struct queue *furthest(struct loader *l, const struct queue *but)
 {
     struct queue *found = NULL;
@@ -94,7 +94,7 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
     for (uint32_t i = 0; i < l->queue_count; i++) {
         struct queue *q = &l->queues[i];
 
-        if (q != but && q->shard != NULL && loader_shard_is_open(l, q->shard)
+        if (q != but && q->warmth == NULL && q->shard != NULL && loader_shard_is_open(l, q->shard)
             && (found == NULL || is_behind(found, q)))
             found = q;
     }

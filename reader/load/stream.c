@@ -27,7 +27,8 @@
 #define AHEAD_PIECES 4u
 
 struct stream {
-    struct loader *loader;          /* The stream uses only its fields that stay the same. */
+    /* The stream uses only fields that stay the same, and `pipe_shift`, which others do not use. */
+    struct loader *loader;
     const struct order_line *line;
     uint32_t lane;
     struct workers *workers;
@@ -399,6 +400,7 @@ static int pump_streams(struct loader *l, struct sheaf_error *err)
     for (uint32_t i = 0; i < l->lane_count; i++) {
         struct queue *q = &l->queues[i];
 
+        _Static_assert(STREAM_READS == 2, "the loop ends when a queue has two reads");
         while (q->first == q->last) {       /* The queue has no read, or only one. */
             struct read *r;
             const int code = loader_new_read(l, STREAM_READ_BYTES, &r, err);

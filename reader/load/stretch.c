@@ -29,7 +29,10 @@ uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
          : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
 }
 
-bool stretch_is_outsize(const struct loader *l, const struct index_section *s, uint64_t record)
+/* Returns true if a frame (stored record) is too large for the shuffle buffer, because it would
+ * take the room of many samples. The record of such a frame is read only when its sample is
+ * drawn. */
+static bool is_outsize(const struct loader *l, const struct index_section *s, uint64_t record)
 {
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
@@ -108,7 +111,7 @@ static bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32
     const bool is_next = record == end && skipped == 0;
     bool joined;
 
-    if (record < end || stretch_is_outsize(t->loader, s, record))
+    if (record < end || is_outsize(t->loader, s, record))
         return false;
     joined = is_next || ((!resumed || s->blocks != NULL)
                          && stretch_joins(s, end - 1, record, stretch_gap_of(t->shard)));
@@ -273,7 +276,7 @@ static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *
         code = loader_open_shard(l, q->shard, err);
     if (code != SHEAF_OK)
         return code;
-    if (stretch_is_outsize(l, q->shard->section, found.record)) {
+    if (is_outsize(l, q->shard->section, found.record)) {
         q->planned++;
         return SHEAF_OK;
     }

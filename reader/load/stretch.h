@@ -20,12 +20,6 @@
  * reads. */
 uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 
-/* Returns true if a frame (stored record) is too large for the shuffle buffer, because it would
- * take the room of many samples. The record of such a frame is read only when its sample is
- * drawn. */
-bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
-                        uint64_t record);
-
 /* A gap is the bytes between two wanted records. Returns the size in bytes of the largest gap that
  * is read together with the records before and after it. A larger gap is skipped. The result
  * depends on whether the shard is in a remote store, on a network file system, or on a local
