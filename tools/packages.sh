@@ -16,7 +16,7 @@ build="
 test="
     libcmocka-dev
     g++ clang libclang-rt-14-dev
-    python3 python3-xxhash
+    python3 python3-xxhash python3-crcmod
     python3-dev python3-setuptools python3-numpy python3-pil python3-torch
     libarchive-tools lz4 zstd tar gzip diffutils
     shellcheck mandoc

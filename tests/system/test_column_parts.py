@@ -11,6 +11,7 @@ import subprocess
 import tarfile
 import unittest
 
+import decoders
 import servers
 import support
 from support import SHEAF, Case, make_tree, pack, read, sheaf, tree_of, write
@@ -88,13 +89,13 @@ class Shared(Case):
         with open(out, "wb") as file:
             subprocess.run([SHEAF, "cat", dest or self.dest, "--columns", "cap,whole", "--missing",
                             "none"], stdout=file, stderr=subprocess.DEVNULL, check=True)
-        found = {"cap": {}, "whole": {}}
-        with tarfile.open(out) as tar:
-            for member in tar:
-                key, field = member.name.split(".", 1)
-                column, _, extension = field.partition(".")
-                if column in found:
-                    found[column][key, extension] = tar.extractfile(member).read()
+        data, found = read(out), {"cap": {}, "whole": {}}
+        for at in decoders.tar_header_offsets(data):
+            key, field = data[at:at + 100].rstrip(b"\0").decode().split(".", 1)
+            column, _, extension = field.partition(".")
+            if column in found:
+                size = int(data[at + 124:at + 135], 8)
+                found[column][key, extension] = data[at + 512:at + 512 + size]
         self.assertEqual(found["cap"], found["whole"])
         self.assertEqual(found["cap"][key_of(8), "txt"], caption(key_of(8)).encode())
         sheaf("verify", dest or self.dest, "--columns", "cap")

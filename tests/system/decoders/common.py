@@ -5,6 +5,10 @@ import collections
 import re
 import struct
 
+import crcmod.predefined
+
+crc32c = crcmod.predefined.mkCrcFun("crc-32c")
+
 Sample = collections.namedtuple("Sample", "key fields labels")     # fields: {suffix: bytes}
 
 
@@ -15,33 +19,6 @@ class Bad(Exception):
 def need(truth, *found):
     if not truth:
         raise Bad(*found)
-
-
-# ---- CRC-32C, two bytes a step ---------------------------------------------------------------
-
-def _crc_table():
-    table = []
-    for value in range(65536):
-        for _ in range(16):
-            value = value >> 1 ^ (0x82f63b78 if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-_TABLE = []
-
-
-def crc32c(data, crc=0):
-    if not _TABLE:
-        _TABLE.extend(_crc_table())
-    table, crc, even = _TABLE, crc ^ 0xffffffff, len(data) & ~1
-    for word in memoryview(data)[:even].cast("H"):
-        crc = table[(crc ^ word) & 0xffff] ^ crc >> 16
-    for byte in data[even:]:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
-    return crc ^ 0xffffffff
 
 
 def masked(crc):
