@@ -119,8 +119,8 @@ enum sheaf_reason {
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
     /* Reasons for which packing fails. UNUSED_FILTER: a filter matched no file. ODD_FIELDS: a few
-     * samples lack a field that all other samples have, or a sample that exists already has an
-     * invalid key or field name. BAD_FILES: some files could not be packed. */
+     * samples lack a field that all other samples have, or a sample of the data set that is
+     * converted has an invalid key or field name. BAD_FILES: some files could not be packed. */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
     /* With the code ACCESS: S3 refuses to write, possibly because the policy of the bucket requires
      * a request header that was not sent. */
@@ -1240,13 +1240,13 @@ SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *
     struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 
 /* ---- Repairing a data set (sheaf_repair) ----------------------------------------------------
- * sheaf_repair finds files of a data set that are damaged or lost, and makes them again. It makes
+ * sheaf_repair finds files of a data set that are damaged or lost, and re-creates them. It makes
  * shards from the files that were packed, or all files from a copy of the data set. The new bytes
  * must have the hash in the manifest. Otherwise the file is reported and not replaced. */
 struct sheaf_repair_options {
     size_t sizeof_options;          /* set by _init */
     /* Default NULL: all files of the data set are checked, and damaged files are repaired.
-     * Otherwise an array of file_count names of files of the data set. These files are made again
+     * Otherwise an array of file_count names of files of the data set. These files are re-created
      * without a check. */
     const char *const *files;
     size_t file_count;
@@ -1553,8 +1553,8 @@ typedef void sheaf_field_fn(void *context, const struct sheaf_field_info *field,
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB */
-    /* Default 0, which means one thread per processor, at most 8, or more if the shards are remote
-     * and small. */
+    /* Default 0: one thread per processor, but at most 8. If the shards are remote and small, there
+     * may be more threads than that. */
     unsigned threads;
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
                                                                    each problem */
@@ -1905,9 +1905,9 @@ struct sheaf_pixels_options {
     uint32_t width, height;         /* 224 x 224: of the result */
     enum sheaf_crop crop;
     uint32_t resize;                /* 0: the longer side of the result; for CENTER */
-    /* Default 0.08 to 1, and 3/4 to 4/3. Ranges from which a random crop is drawn: `scale` is the
-     * range for the crop's share of the picture's area, and `ratio` the range for the crop's width
-     * divided by its height. */
+    /* Ranges from which a random crop is drawn. `scale` is the range for the crop's share of the
+     * picture's area (default 0.08 to 1). `ratio` is the range for the crop's width divided by its
+     * height (default 3/4 to 4/3). */
     double scale[2], ratio[2];
     double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */

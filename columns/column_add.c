@@ -52,8 +52,9 @@ struct add {
     struct sheaf_column_writer *writer;
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
-    struct sheaf_error unknown; /* the first key that the base does not have */
-    /* the last line that was reported because the base does not have its key */
+    struct sheaf_error unknown; /* error for the first key that no sample of the base has */
+    /* the last line of the source that was reported because no sample of the base has the line's
+     * key */
     uint64_t unknown_line;
 };
 
@@ -378,11 +379,13 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
 
 /* Makes the fields of the sample `number` from the values in `all`.
  *
- * First, values with another key are left out. They exist because the table of keys stores only a
- * part of each hash. If all values have the same key, the key of the sample need not be read.
+ * The table of keys stores only a part of each hash. So values with different keys may have been
+ * assigned to this sample. In this case, the key of the sample is read, and values with another key
+ * are left out. If all values have the same key, the key of the sample is not read, because there
+ * is nothing to choose.
  *
- * The other values are sorted by extension, and values with the same extension are in the order of
- * the source. A second value with the same extension is an error, or is skipped if the option
+ * The remaining values are sorted by extension, and values with the same extension are in the order
+ * of the source. A second value with the same extension is an error, or is skipped if the option
  * `on_repeated` is SHEAF_SKIP. */
 static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
                                   struct sheaf_error *err)

@@ -40,9 +40,9 @@ struct append {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Finds the keys that a data set already has. `name` is the name of its split, or "" if samples are
- * appended to it. Sets known[i] to `name` if keys[i] belongs to one of the first `samples` samples
- * of the data set.
+/* Finds the keys that `dataset` already has. Sets known[i] to `name` if keys[i] is the key of one
+ * of the first `samples` samples of `dataset`. `name` is "" if the new samples are appended to
+ * `dataset`, and otherwise the name of the split that is stored in `dataset`.
  *
  * To compare keys, all samples that may have one of the keys are read. If they do not fit into
  * memory together, the function looks up the first half of the keys and then the second half. */

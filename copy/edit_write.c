@@ -47,8 +47,8 @@ struct rewriting {
     struct decode_scratch scratch;
     struct buf fields, text, joined;
     struct buf files;           /* content of the files of a sample */
-    /* key of the last sample before a deleted sample; stored only for tar, because neighbouring
-     * samples in a tar must have different keys */
+    /* Key of the last sample before deleted samples. After the deletion, the next remaining sample
+     * follows it directly. Stored only for tar, where adjacent samples must have different keys. */
     char *key;
 };
 

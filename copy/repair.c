@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_repair: makes the damaged or lost files of a data set again. */
+ * sheaf_repair: re-creates the damaged or lost files of a data set. */
 #include "copy/repair.h"
 
 #include <stdlib.h>

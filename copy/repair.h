@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A repair makes the damaged or lost files of a data set again.
+ * A repair re-creates the damaged or lost files of a data set.
  *
  * repair_check.c compares the files with the manifest, and finds the damaged files. They are
- * repaired in one of two ways: repair_plan.c makes shards again from the packed files, or
+ * repaired in one of two ways: repair_plan.c re-creates shards from the packed files, or
  * repair_copy.c copies files from a copy of the data set. repair.c calls these steps one after
  * another. A file gets its name only after its bytes have been compared with the manifest. */
 #ifndef COPY_REPAIR_H

@@ -126,9 +126,9 @@ struct lz4_run {
     /* True if the checksums of the blocks are removed before liblz4 gets the frame. The following
      * fields are used only in this case. They describe the current block. */
     bool drops_checksums;
-    uint8_t size[SIZE_BYTES];       /* size of its data, as in the frame */
+    uint8_t size[SIZE_BYTES];       /* size of the block's data, as stored in the frame */
     size_t size_bytes;              /* number of bytes in `size` so far */
-    size_t left;                    /* bytes of its data and checksum that were not used yet */
+    size_t left;                    /* bytes of the block's data and checksum not used yet */
 };
 
 /* Begins a frame with the header `header`. The checksums of its blocks will be removed before

@@ -261,9 +261,9 @@ static size_t example_encode_find_name(const struct example_source *s)
 }
 
 /* Returns the index of the field that is written as the feature image/encoded. This is the field
- * that was read from image/encoded. Otherwise it is the field that is named like an image. But if
- * this field was read from another feature and was not renamed, it remains that feature. Returns
- * `count` if no field is written as image/encoded. */
+ * that was read from image/encoded. If there is no such field, it is the field that is named like
+ * an image, unless that field was read from another feature and not renamed: then the field is
+ * written as that feature. Returns `count` if no field is written as image/encoded. */
 static size_t example_encode_find_image(const struct example_source *s)
 {
     size_t i;
@@ -541,7 +541,7 @@ static uint8_t *put_feature(uint8_t *p, const struct feature *f)
     return example_encode_put_values(p, f);
 }
 
-/* Computes the size in bytes of all entries of the Features message, and sets *total to their sum.
+/* Adds up the sizes, in bytes, of all entries of the Features message. Sets *total to the sum.
  * Returns SHEAF_ERR_LIMIT if the message would be larger than protobuf allows. */
 static int add_entries(const struct features *all, const char *key, uint64_t *total,
                        struct sheaf_error *err)

@@ -2,7 +2,7 @@
  *
  * The interface of a container (a file format of shards, such as tar). Each container has one
  * struct format_ops, whose functions find and decode the records in a shard, and encode samples.
- * They do no I/O, start no threads and read no clock. formats/FORMATS.md has the byte tables.
+ * They do no I/O, start no threads and read no clock. formats/FORMATS.md specifies the bytes.
  *
  * A FRAME is the stored form of one sample: a TFRecord or RecordIO record, or all tar members with
  * one key. A frame consists of parts, such as the members of a tar, without gaps between them.
@@ -99,9 +99,10 @@ struct decode_context {
      * For example, a tar member KEY.cls that encode() made from the labels does not become a
      * field. */
     bool ours;
-    /* WebDataset: our packer makes a tar member KEY.cls from the labels of a sample, and gives it
-     * the mark TAR_LABEL_GROUP. If `ours` or `cls_is_label` is true, a member KEY.cls with this
-     * mark only gives the labels, and does not become a field. */
+    /* WebDataset: our packer writes the labels of a sample as a tar member KEY.cls. In the member's
+     * header, the group name is TAR_LABEL_GROUP, so that a reader can tell it from a packed file.
+     * If `ours` (see above) or `cls_is_label` is true, a reader takes only the labels from such a
+     * member, and makes no field of it. */
     bool cls_is_label;
 };
 

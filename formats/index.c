@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collects, writes and parses the sections of an index. Each section describes one shard.
- * FORMATS.md has the byte table.
+ * FORMATS.md specifies the bytes.
  *
  * The last part of a section is the XXH3-64 hash of the other parts, which finds accidental damage.
  * The parser also checks every count and sum, because somebody may have crafted a section to do

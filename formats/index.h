@@ -141,7 +141,7 @@ struct index_scan {
 };
 
 /* Prepares to find ranges in a section. The arguments are those of index_parse. The section must
- * have no gaps, blocks and pieces. */
+ * have neither gaps nor blocks nor pieces. */
 int index_scan_begin(struct index_scan *scan, const uint8_t *data, size_t size, uint64_t samples,
                      struct sheaf_error *err);
 /* Finds the range of `count` samples, of which `first` is the first. The ranges must be requested

@@ -61,10 +61,10 @@ int interop_finish_dataset(const struct interop_writer *w, const struct manifest
 
 void interop_free(struct interop_writer *w);
 
-/* A shard's index file is named after the first part of the shard's name: the name without the
- * suffixes of container and codec. Returns the length of this part: 1 for "a.tar.gz". If the name
- * does not have the suffixes of our packer ("a.tfrecord-00000-of-00008"), returns the whole length,
- * so that no two shards share an index file. */
+/* Returns the length of a shard's name without the suffixes of its container and codec: 1 for
+ * "a.tar.gz". The shard's index file is named after this part of the name. If the name does not end
+ * with these suffixes, as in "a.tfrecord-00000-of-00008", returns the length of the whole name. So
+ * no two shards have the same index file. */
 size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dataset.keys is a hash table that finds the number of a sample by its key. formats/FORMATS.md has
- * the bytes.
+ * dataset.keys is a hash table that finds the number of a sample by its key. formats/FORMATS.md
+ * specifies the layout of the file.
  *
  * The file has a header, one entry for each sample, and one record for each bucket. A bucket is a
  * range of entries. The hash of a key determines the bucket, and the bucket's record states where

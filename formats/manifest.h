@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The manifest dataset.json describes a data set. formats/FORMATS.md has the schema.
+ * The manifest dataset.json describes a data set. formats/FORMATS.md lists its keys.
  *
  * The manifest contains its own fingerprint, which is the XXH3-128 of the document without the
  * fingerprint (keys sorted, compact text). The fingerprint is checked whenever a manifest is read,

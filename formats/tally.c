@@ -391,8 +391,8 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
     if (a->is_unknown || b->is_unknown)
         return NULL;
     if (limits && b->has_too_many && !a->has_too_many)
-        /* This is not a difference. `b` was counted before an edit deleted samples. The remaining
-         * samples, which `a` counts, may have fewer field names. */
+        /* `b` was counted before an edit deleted samples. The remaining samples, which `a` counts,
+         * may have fewer field names. So the counts do not contradict each other. */
         return NULL;
     if (a->has_too_many != b->has_too_many || a->count != b->count)
         return "names";

@@ -78,7 +78,8 @@ static bool down_is_mirrored(unsigned orientation)
  * pixels.
  *
  * If the picture will be mirrored after resizing, the values must stand for 1 + 2 + 2 pixels. For
- * this purpose, the field `shift` of the result moves all values by half a value. */
+ * this purpose, `shift` in the result is -0.5: the first value then begins half a value before the
+ * edge of the picture. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {

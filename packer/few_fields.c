@@ -12,8 +12,8 @@
 #include "packer/plan/plan_record.h"
 
 /* Sets the key and the fields of `sample` to those that the sample will have in its shard. `files`
- * has the sample's files. The new texts (the key, and the names in lower case) are also allocated
- * from `files`. */
+ * has the sample's files. The new texts (the key, and the names in lower case) are allocated in
+ * files->texts. */
 static int few_fields_make(struct catalog *files, struct sheaf_field *fields,
                            struct sheaf_sample *sample, struct sheaf_error *err)
 {

@@ -234,7 +234,7 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     return code;
 }
 
-/* Sets the totals of a plan that makes existing shards again. Such a plan has a single split. */
+/* Sets the totals of a plan that re-creates existing shards. Such a plan has a single split. */
 static int planner_count_places(struct planner *p)
 {
     const struct sample_stream *stream = &p->sort.streams[0];

@@ -207,8 +207,8 @@ int destination_split(const struct output *o, const char *directory, const char 
 struct inspected_names {
     struct inspection *inspection;
     const char *directory;      /* the directory that is listed */
-    /* The name of the split that `directory` has. "" if the run has no splits, and NULL if
-     * `directory` has the directories of all splits. */
+    /* The name of the split whose shards `directory` contains. "" if the run has no splits, and
+     * NULL if `directory` contains the directories of all splits. */
     const char *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a stray file: a file that belongs to no data set, but has the name of a report, an

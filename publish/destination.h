@@ -37,10 +37,9 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* Used if a run with this plan packed the data set, and an append or edit changed it
-     * afterwards: the number of samples before the first change. `kind` is then
-     * MANIFEST_OF_OTHER_PLAN, because the plan no longer describes the data set. grown_from is 0 in
-     * all other cases. */
+    /* Number of samples before the first append or edit, if a run with this plan packed the data
+     * set and an append or edit changed it afterwards; otherwise 0. If the number is not 0, `kind`
+     * is MANIFEST_OF_OTHER_PLAN, because the plan no longer describes the data set. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };

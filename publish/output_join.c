@@ -376,9 +376,9 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* Aborts incomplete uploads of killed runs at the end of a run. If the store does not answer,
- * returns an error although the data set is already complete. The user then resumes the run, and
- * the uploads are aborted at that time. */
+/* Called at the end of a run. Aborts incomplete uploads that killed runs have left. If the store
+ * does not answer, returns an error although the data set is already complete. The user then
+ * resumes the run, and the uploads are aborted at that time. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;

@@ -582,7 +582,7 @@ static int output_remove_find_shard(void *context, const struct store_entry *ent
 
 /* Returns true if no file in the destination has the name of a shard. If it returns false, the
  * caller must leave the claim (the file that says which run packs here) in place, so that
- * readers refuse the directory. The file may come from a run that no longer has the claim.
+ * readers refuse the directory. Such a shard may come from a run that no longer has the claim.
  *
  * In a store with stages (store/stage.h), a run without the claim cannot write files. The function
  * then returns true without looking. */

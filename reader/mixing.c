@@ -141,9 +141,10 @@ static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, siz
     return &m->drawings[i * m->source_count + source];
 }
 
-/* Returns an index in the table of structs lane. The struct is for the reader's lane number `i` (a
- * sequence of samples) and the source `source`. If `coming` is true, it is the struct that reads
- * the next range of the source's samples in advance. */
+/* Returns an index in the array r->lanes. For lane number `i` of the reader (a sequence of samples)
+ * and the source `source`, the array has two elements. One of them reads the present range of the
+ * source's samples, and the other reads the next range in advance. Returns the index of the element
+ * for the next range if `coming` is true, and otherwise of the element for the present range. */
 static size_t mixing_place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;

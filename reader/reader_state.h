@@ -19,8 +19,9 @@ struct gap {
 };
 
 /* Counts since the epoch began or was resumed. In a turn, a lane is asked for one sample. Between
- * two turns, the following is true for these counts and the counts in struct sheaf_reader:
- * turns == start_turns + handed + corrupt + missing + empty. */
+ * two turns, turns == start_turns + handed + corrupt + missing + empty. Three of these counts are
+ * fields of struct sheaf_reader: `turns` (since the epoch began), `start_turns` (turns before the
+ * position at which the reader began or resumed) and `handed` (samples returned since then). */
 struct sum {
     /* Number of samples that the epoch should have, including bad records. Not used for a stream.
      */
@@ -37,7 +38,7 @@ struct sum {
 /* A sample that was returned to the caller. */
 struct out {
     struct ref ref;
-    /* true if the heap has lent to the program the memory that contains this sample */
+    /* true if the sample's frame (stored record) is lent to the program instead of copied */
     bool lent;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command "sheaf repair": makes the damaged or lost files of a data set again. */
+ * The command "sheaf repair": re-creates the damaged or lost files of a data set. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

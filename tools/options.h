@@ -38,8 +38,9 @@ const char *codec_meaning(void);
     { "codec", OPTION_CHOICE, "NAME", .choice = CHOICE_IN((options)->codec),                    \
       .choices = codec_choices(), .meaning = codec_meaning() }
 
-/* Rows of a command's table of options: the options that say what happens at bad records. `reader`
- * is a pointer to a struct sheaf_reader_options, in which the values are stored. */
+/* Rows of a command's table of options: the options that say what the command does when it reads a
+ * bad record. `reader` is a pointer to a struct sheaf_reader_options. The values of the options are
+ * stored in this struct. */
 #define CORRUPT_ROWS(reader)                                                                    \
     { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((reader)->on_corrupt),           \
       .choices = on_error_choices,                                                              \

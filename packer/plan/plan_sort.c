@@ -307,8 +307,8 @@ static void tell_cls(const struct plan_sort *x)
                       plural(x->cls_looked), x->first_cls_word, x->cls_words == 1 ? "is" : "are");
 }
 
-/* Reports how many of the files .cls that were read have numbers, which replace the class of their
- * directory or list. If no directory is a class, there is nothing to report. */
+/* Reports how many of the examined files .cls consist of numbers that replace a label: the sample
+ * also has a label from its directory or list. Reports nothing if the plan has no classes. */
 static void tell_replaced(const struct plan_sort *x, const struct plan *plan)
 {
     if (x->tells_cls && x->cls_replacing != 0 && plan->class_count != 0)

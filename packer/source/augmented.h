@@ -9,10 +9,11 @@
  *    If another field of the sample already has this name, the field is named NAME.SUFFIX.
  *
  * 2. The label is the first of the attributes label, labels, class and class_name that the line
- *    has. It is a number, an array of numbers, or the name of a class. If the label is a number, an
- *    attribute class has the name of the class with this number. If the line has none of these four
- *    attributes, an attribute NAME is the label if an attribute NAME-metadata says so. Ground
- *    Truth's classification jobs write such lines.
+ *    has. It is a number, an array of numbers, or the name of a class. If label or labels is a
+ *    number and the line also has a text in class or class_name, this text is the name of the class
+ *    with this number. If the line has none of these four attributes, an integer attribute NAME is
+ *    the label if the type in NAME-metadata ends with "-classification". Ground Truth writes such
+ *    lines.
  *
  * 3. Any other attribute NAME becomes a field NAME, with the value as it was written.
  *

@@ -24,9 +24,9 @@ def repair(dataset: Path, source: Union[Path, Sequence[Path]], files: Sequence[s
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None,
            note: Optional[Callable[[Note], Any]] = None) -> RepairResult:
-    """Checks the files of a data set and makes damaged and lost ones again, as `sheaf repair` does.
+    """Checks the files of a data set and re-creates damaged and lost files, as `sheaf repair` does.
     `source` is the source that was packed (or several, if samples were appended), or a copy of the
-    data set.  `files` are the names of files that are made again without a check.  `report` is called
+    data set.  `files` are the names of files that are re-created without a check.  `report` is called
     for each file that could not be repaired, and `note` for each repaired one.
 
     ChangedError: the source is not the one that was packed, or the copy is another data set;

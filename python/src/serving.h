@@ -50,9 +50,9 @@ struct serving_ask {
  * samples. */
 struct serving_answer {
     int32_t code;
-    /* Index of the answer's word, which is a number in the arena. The worker sets the word when it
-     * no longer uses any of these samples. The thread then frees their memory. SERVING_NO_WORD if
-     * the message contains everything. */
+    /* Index of the word of this answer. A word is a number in the arena. The worker sets the word
+     * when it no longer uses any of these samples. The thread then frees their memory.
+     * SERVING_NO_WORD if this answer has no bytes in the arena. */
     uint32_t word;
     uint64_t samples, bytes;
     /* number of samples in the rank's part of the epoch; UINT64_MAX for a stream whose end was not
@@ -67,8 +67,8 @@ struct serving_reply {
     struct held_samples *samples;   /* the samples for this process (held.h); or NULL */
 };
 #define SERVING_NO_WORD   UINT32_MAX
-#define SERVING_WORD_FREE 0u    /* value of a word whose answer is done with */
-#define SERVING_WORD_USED 1u    /* value before that */
+#define SERVING_WORD_FREE 0u    /* value of a word when the worker no longer uses the samples */
+#define SERVING_WORD_USED 1u    /* value of a word while the worker may use the samples */
 
 static inline bool serving_ask_is_valid(const struct serving_ask *ask)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the files of a tar in another order than they are stored, so that the files of each sample
- * are adjacent; see joined.h. */
+ * Reads the files of a tar in an order other than the stored order, so that the files of each
+ * sample are adjacent; see joined.h. */
 #include "reader/dataset/joined.h"
 
 #include <inttypes.h>

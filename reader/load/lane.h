@@ -92,7 +92,7 @@ int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run
                 struct ref *ref, struct sheaf_error *err);
 
 /* Returns true if it is known that the lane (a sequence of samples) has ended, so that lane_next
- * will return SHEAF_END. Returns false if a stream has ended, but its end was not noticed yet. */
+ * will return SHEAF_END. Returns false if the lane reads a stream whose end was not found yet. */
 bool lane_has_ended(const struct lane *lane);
 
 /* Puts one sample into the shuffle buffer of the lane (a sequence of samples) if its read has

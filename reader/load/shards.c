@@ -324,9 +324,9 @@ bool shards_trim(struct shards *s)
 /* Adds a user to an open shard. `needed` is true if this user needs a sample now, and false if it
  * reads in advance.
  *
- * A user that reads in advance must not hold memory of the reserve. So if the shard's memory is
- * from the reserve, it is now counted in the rest of the budget. Returns false if there is not
- * enough room for it. */
+ * A user that reads in advance must not hold memory of the reserve. So if the memory for the
+ * shard's index section was taken from the reserve, this memory is now counted in the rest of the
+ * budget. Returns false if the rest of the budget does not have enough room for this memory. */
 static bool shards_join(struct shards *s, struct shard *shard, bool needed)
 {
     if (shard->is_reserved && !needed) {

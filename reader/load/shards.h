@@ -74,8 +74,8 @@ struct shard_column {
      * end of the last record. NULL if the column has no records for this shard. */
     uint64_t *offsets;
     uint32_t *crcs;                     /* the CRC-32C of each record */
-    /* If the records are kept in memory: the bytes of all records of the column for this shard.
-     * Their checksums have been verified. They lie in the shard's room. Otherwise NULL. */
+    /* The bytes of all records of the column for this shard, if they are kept in memory; otherwise
+     * NULL. Their checksums have been verified. This pointer points into shard->room->data. */
     const uint8_t *kept;
 };
 

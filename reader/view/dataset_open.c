@@ -67,8 +67,8 @@ static int open_each(const char *const *sources, const bool *is_file, size_t cou
     return code;
 }
 
-/* Sets is_file[i] to true if source i is a single file. A source that is opened offline is always a
- * data set, so its server is not asked about it. */
+/* Sets is_file[i] to true if source i is a single file. If this thread opens a source offline, that
+ * is, from a cache and without its server, the source is a data set. Its server is not asked. */
 static int find_files(const char *const *sources, size_t count, bool *is_file,
                       struct sheaf_error *err)
 {

@@ -53,7 +53,8 @@ struct column_hints {
     size_t count;               /* columns that can be opened */
 };
 
-/* Adds the name of a column that can be opened. */
+/* If the column `name` can be opened, counts it and adds its name to the list for the error message
+ * (`context`, a struct column_hints). The list has at most NAMED_MOST names. */
 static int view_columns_take_hint(void *context, const char *name, struct sheaf_error *err)
 {
     struct column_hints *h = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes the order of samples in an epoch of a view (a mix of data sets); see view_replay.h. It
- * computes with numbers what mixing.c does with samples. */
+ * makes the same draws as mixing.c, but computes only the numbers of samples and reads none. */
 #include "reader/view/view_replay.h"
 
 #include <stdlib.h>

@@ -17,9 +17,9 @@ struct store_scope;
 int s3_scopes_open(struct s3_scopes **scopes, struct sheaf_error *err);
 void s3_scopes_close(struct s3_scopes *scopes);         /* NULL is fine */
 
-/* Begins a scope, a call that writes with settings of its own. `texts` is an array of texts
- * "NAME=VALUE", ended by NULL. For the object `key` and all keys under it, these texts override the
- * settings of the environment. `key` may also end with '/', for example if it stands for a
+/* Begins a scope. Until s3_scope_end, the settings in `texts` override the settings of the
+ * environment in all requests for the object `key` and for all keys under it. `texts` is an array
+ * of texts "NAME=VALUE", ended by NULL. `key` may also end with '/', for example if it stands for a
  * directory. */
 int s3_scope_begin(struct s3_scopes *scopes, const char *bucket, const char *key,
                    const char *const *texts, struct store_scope **scope, struct sheaf_error *err);

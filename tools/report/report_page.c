@@ -351,8 +351,8 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns the number of earlier fingerprints in the manifest. Each append and each edit adds one
- * fingerprint, so there were at most as many appends. */
+/* Returns the number of appends and edits of the data set. Each of them has added the earlier
+ * fingerprint to the manifest. So the data set has at most this number of appends. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
