@@ -46,8 +46,8 @@ struct fake_server {
         fake_served_fn *served;
         bool is_mute;                   /* does not send 100 Continue */
         unsigned failed;
-        char *log[LOG_MOST];            /* "GET /path?query" */
-        size_t log_count;
+        unsigned requests;
+        char *log[LOG_MOST];            /* "GET /path?query" of the first requests */
         unsigned busy, peak;
         unsigned bytes_per_ms;          /* 0 for no limit */
     } locked;
@@ -181,9 +181,12 @@ static bool begin_request(struct fake_server *s, const struct fake_request *r, c
     pthread_mutex_lock(&s->lock);
     s->locked.busy++;
     s->locked.peak = MAX(s->locked.peak, s->locked.busy);
-    check(s->locked.log_count < LOG_MOST, "more requests than the log holds");
-    s->locked.log[s->locked.log_count++] = line;
     found = find_fault_locked(s, line, fault);
+    if (s->locked.requests < LOG_MOST)
+        s->locked.log[s->locked.requests] = line;
+    else
+        free(line);
+    s->locked.requests++;
     choose = s->locked.choose;
     pthread_mutex_unlock(&s->lock);
     if (!found && choose != NULL)
@@ -552,7 +555,7 @@ void fake_server_stop(struct fake_server *s)
     for (size_t i = 0; i < count; i++)
         pthread_join(s->locked.threads[i], NULL);
     close(s->listener);
-    for (size_t i = 0; i < s->locked.log_count; i++)
+    for (size_t i = 0; i < MIN(s->locked.requests, LOG_MOST); i++)
         free(s->locked.log[i]);
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -608,7 +611,8 @@ unsigned fake_server_count(struct fake_server *s, const char *method, const char
     unsigned count = 0;
 
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->locked.log_count; i++)
+    check(s->locked.requests <= LOG_MOST, "more requests than the log holds");
+    for (size_t i = 0; i < s->locked.requests; i++)
         count += matches(s->locked.log[i], method, match);
     pthread_mutex_unlock(&s->lock);
     return count;
@@ -622,6 +626,11 @@ static unsigned locked_value(struct fake_server *s, const unsigned *value)
     copy = *value;
     pthread_mutex_unlock(&s->lock);
     return copy;
+}
+
+unsigned fake_server_requests(struct fake_server *s)
+{
+    return locked_value(s, &s->locked.requests);
 }
 
 unsigned fake_server_faults(struct fake_server *s)

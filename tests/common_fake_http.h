@@ -120,8 +120,10 @@ void fake_server_clear_faults(struct fake_server *server);
 void fake_server_read_slowly(struct fake_server *server, unsigned bytes_per_ms);
 
 /* fake_server_count returns the number of requests so far whose method and "path?query" match, as
- * for a fault. fake_server_faults returns the number of all requests that were failed. */
+ * for a fault. It aborts after more than 100,000 requests. fake_server_requests returns the number
+ * of all requests, and fake_server_faults the number of requests that were failed. */
 unsigned fake_server_count(struct fake_server *server, const char *method, const char *match);
+unsigned fake_server_requests(struct fake_server *server);
 unsigned fake_server_faults(struct fake_server *server);
 /* Returns the largest number of requests that were in progress at the same time. */
 unsigned fake_server_peak(struct fake_server *server);

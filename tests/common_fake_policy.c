@@ -62,5 +62,5 @@ void fake_s3_record(struct fake_s3 *s3, const struct fake_request *r, const char
 {
     if (s3->records && buf_printf(&s3->requests, NULL, "%s %s %d\n%s\n", what, r->path, refused,
                                   r->headers) != SHEAF_OK)
-        abort();
+        s3->records = false;
 }

@@ -772,7 +772,7 @@ void fake_s3_start(struct fake_s3 *s3)
     s3->page = 1000;
     s3->life_ms = 3600000;
     fake_aws_new_key(s3, false);
-    s3->requests.limit = SIZE_MAX / 4;
+    s3->requests.limit = 1 << 24;
     fake_chance_init(&s3->chance);
     s3->server = fake_server_start(serve, s3);
     fake_server_watch(s3->server, fake_s3_choose, NULL);

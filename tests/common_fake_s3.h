@@ -113,7 +113,7 @@ struct fake_s3 {
     bool sums_of_parts;         /* large objects have checksums of their parts' checksums */
     bool kms;                   /* ETags look like MD5s but are not MD5s */
     unsigned tag_number;        /* number of ETags with `kms` */
-    bool records;               /* keeps `requests` */
+    bool records;               /* keeps `requests`, until they have 16 MiB */
     struct buf requests;        /* see fake_s3_record */
     bool hides_kms;             /* with `kms`: responses do not mention the encryption */
     bool empty_complete;        /* CompleteMultipartUpload returns an empty ETag */
@@ -212,7 +212,8 @@ const char *fake_dialect_name(unsigned index);
 bool fake_s3_allows(const struct fake_s3 *s3, const struct fake_request *request, const char *what,
                     struct fake_answer *answer);
 /* Appends the request to s3->requests: a line "OPERATION PATH REFUSED" with the path as it was
- * sent, the lines of the headers, and an empty line. */
+ * sent, the lines of the headers, and an empty line. If they become too many, clears s3->records,
+ * so that a test does not read an incomplete list. */
 void fake_s3_record(struct fake_s3 *s3, const struct fake_request *request, const char *what,
                     bool refused);
 

@@ -397,6 +397,10 @@ static void do_clear_uploads(char **words)
 static void do_requests(char **words)
 {
     (void)words;
+    if (!s3.records) {
+        fprintf(stderr, "fake_s3: there were too many requests to keep them\n");
+        exit(1);
+    }
     printf("%zu\n", s3.requests.size);
     if (s3.requests.size != 0)
         fwrite(s3.requests.data, 1, s3.requests.size, stdout);
@@ -406,6 +410,7 @@ static void do_forget(char **words)
 {
     (void)words;
     s3.requests.size = 0;
+    s3.records = true;
     printf("ok\n");
 }
 
@@ -428,7 +433,7 @@ static void do_count(char **words)
     unsigned count;
 
     if (strcmp(words[0], "requests") == 0) {
-        count = fake_server_count(s3.server, NULL, NULL);
+        count = fake_server_requests(s3.server);
     } else {
         pthread_mutex_lock(&waits.lock);
         count = strcmp(words[0], "asked") == 0 ? waits.asked_count : waits.most_slow;
