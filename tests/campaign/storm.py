@@ -351,9 +351,12 @@ def one_run(job):
     seed, number, inputs = job
     folder = tempfile.mkdtemp(prefix="sheaf-storm-", dir=scratch())
     run, route = Run(seed, number, inputs, folder), route_of(number)
-    report = ""
+    report, counts, requests = "", {}, 0
     try:
-        route(run)
+        try:
+            route(run)
+        finally:
+            counts, requests = run.server.counts, run.server.requests
     except Exception as wrong:                          # pylint: disable=broad-except
         what = str(wrong) if isinstance(wrong, Wrong) else traceback.format_exc()
         report = "\n".join([
@@ -362,9 +365,10 @@ def one_run(job):
             "  again: SEED=%d STORM_FIRST=%d STORM_RUNS=1 python3 tests/campaign/storm.py" % (seed, number),
             *("    " + line for line in run.lines)])
     finally:
-        counts, requests = run.server.counts, run.server.requests
-        run.server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            run.server.stop()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     return run.kind, counts, requests, run.ends, report
 
 
