@@ -202,11 +202,12 @@ const char *fake_chance_name(unsigned i)
     return i < COUNT_OF(faults) ? faults[i].name : NULL;
 }
 
-void fake_chance_factor(struct fake_chance *c, const char *name, double factor)
+bool fake_chance_factor(struct fake_chance *c, const char *name, double factor)
 {
     for (unsigned i = 0; i < COUNT_OF(faults); i++)
         if (strcmp(faults[i].name, name) == 0)
             c->factors[i] = factor;
+    return find(name) != (unsigned)-1;
 }
 
 void fake_chance_seed(struct fake_chance *c, uint64_t seed)

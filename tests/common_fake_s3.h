@@ -186,8 +186,8 @@ const char *fake_s3_operation(const struct fake_request *request, const char *ke
 bool fake_s3_choose(void *s3, const struct fake_request *request, struct fake_fault *fault);
 void fake_chance_init(struct fake_chance *chance);
 void fake_chance_seed(struct fake_chance *chance, uint64_t seed);
-/* Sets the factor for the weights of the faults with this name. */
-void fake_chance_factor(struct fake_chance *chance, const char *name, double factor);
+/* Sets the factor for the weights of the faults with this name. Returns false if there is none. */
+bool fake_chance_factor(struct fake_chance *chance, const char *name, double factor);
 /* Returns the name of the fault with this index, or NULL after the last one. */
 const char *fake_chance_name(unsigned index);
 

@@ -44,6 +44,12 @@
 
 static struct fake_s3 s3;
 
+static _Noreturn void fail_unknown(const char *kind, const char *name)
+{
+    fprintf(stderr, "fake_s3: there is no %s \"%s\"\n", kind, name);
+    exit(1);
+}
+
 /* ---- Questions to the test ------------------------------------------------------------------- */
 
 static FILE *questions, *replies;
@@ -145,10 +151,8 @@ static bool choose(void *context, const struct fake_request *r, struct fake_faul
         delay();
     } else if (name[0] != '\0') {
         chosen = fake_s3_fault(&s3, name, fault);
-        if (!chosen) {
-            fprintf(stderr, "fake_s3: there is no fault \"%s\"\n", name);
-            exit(1);
-        }
+        if (!chosen)
+            fail_unknown("fault", name);
     }
     hold_range(r);
     return chosen;
@@ -161,10 +165,16 @@ static void set_dialects(char *value)
     char *name;
 
     s3.dialects = 0;
-    while ((name = strsep(&value, ",")) != NULL)
-        for (unsigned i = 0; fake_dialect_name(i) != NULL; i++)
-            if (strcmp(name, fake_dialect_name(i)) == 0)
-                s3.dialects |= UINT64_C(1) << i;
+    while ((name = strsep(&value, ",")) != NULL) {
+        unsigned i = 0;
+
+        if (name[0] == '\0')
+            continue;           /* the list is empty */
+        while (strcmp(name, fake_dialect_name(i)) != 0)
+            if (fake_dialect_name(++i) == NULL)
+                fail_unknown("dialect", name);
+        s3.dialects |= UINT64_C(1) << i;
+    }
 }
 
 static void set_checked(char *value)
@@ -222,15 +232,16 @@ static const struct {
 
 static void set_switch(const char *name, char *value)
 {
+    size_t i = 0;
+
+    while (strcmp(switches[i].name, name) != 0)
+        if (++i == COUNT_OF(switches))
+            fail_unknown("switch", name);
     fake_server_lock(s3.server);
-    for (size_t i = 0; i < COUNT_OF(switches); i++) {
-        if (strcmp(switches[i].name, name) != 0)
-            continue;
-        if (switches[i].set != NULL)
-            switches[i].set(value);
-        else
-            *switches[i].is_set = strcmp(value, "1") == 0;
-    }
+    if (switches[i].set != NULL)
+        switches[i].set(value);
+    else
+        *switches[i].is_set = strcmp(value, "1") == 0;
     fake_server_unlock(s3.server);
 }
 
@@ -271,7 +282,8 @@ static void do_set(char **words)
 
 static void do_factor(char **words)
 {
-    fake_chance_factor(&s3.chance, words[0], strtod(words[1], NULL));
+    if (!fake_chance_factor(&s3.chance, words[0], strtod(words[1], NULL)))
+        fail_unknown("fault", words[0]);
     printf("ok\n");
 }
 
