@@ -314,8 +314,9 @@ static void damage(uint8_t *data, size_t size, const struct fake_fault *fault)
         data[fake_fault_at(fault, size)] ^= (uint8_t)(1 << (fault->at / size % 8));
 }
 
-/* Computes the response. Called with the lock held. */
-static void serve_locked(struct fake_server *s, struct fake_request *r,
+/* Computes the response. Returns false if a fault keeps the service from its work. Called with the
+ * lock held. */
+static bool serve_locked(struct fake_server *s, struct fake_request *r,
                          const struct fake_fault *fault, struct fake_answer *a)
 {
     const enum fake_kind kind = fault != NULL ? fault->kind : 0;
@@ -326,10 +327,10 @@ static void serve_locked(struct fake_server *s, struct fake_request *r,
             fake_answer_body(a, "<?xml version=\"1.0\"?><Error><Code>%s</Code>"
                              "<Message>%s</Message></Error>", fault->code,
                              fault->message != NULL ? fault->message : "as the test wants it");
-        return;
+        return false;
     }
-    if (kind == FAKE_RESET)
-        return;
+    if (kind == FAKE_RESET || kind == FAKE_SILENCE)
+        return false;
     if (kind == FAKE_DAMAGED_REQUEST)
         damage(r->body, r->body_size, fault);
     s->serve(s->context, r, fault, a);
@@ -344,6 +345,7 @@ static void serve_locked(struct fake_server *s, struct fake_request *r,
         a->body.size = fake_fault_at(fault, a->body.size);
     if (kind == FAKE_NUL && a->body.size != 0)
         a->body.data[fake_fault_at(fault, a->body.size)] = '\0';
+    return true;
 }
 
 static bool answer(struct connection *c, struct fake_request *r)
@@ -359,8 +361,7 @@ static bool answer(struct connection *c, struct fake_request *r)
     check(asprintf(&line, "%s %s?%s", r->method, r->path, r->query) >= 0, "asprintf");
     fault = begin_request(s, r, line, &chosen) ? &chosen : NULL;
     pthread_mutex_lock(&s->lock);
-    serve_locked(s, r, fault, &a);
-    served = s->locked.served;
+    served = serve_locked(s, r, fault, &a) ? s->locked.served : NULL;
     pthread_mutex_unlock(&s->lock);
     if (served != NULL)
         served(s->context, r);

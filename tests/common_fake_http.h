@@ -26,7 +26,7 @@ enum fake_kind {
     FAKE_STALL,             /* sends nothing after `at` bytes of the body */
     FAKE_PAUSE,             /* sends half of the body a second later */
     FAKE_DRIP,              /* sends ten bytes per second after `at` bytes of the body */
-    FAKE_SILENCE,           /* does not respond at all */
+    FAKE_SILENCE,           /* does nothing and does not respond */
     FAKE_HEADERS,           /* sends headers without end */
     FAKE_NO_LENGTH,         /* no Content-Length; the body ends with the connection */
     FAKE_TWICE,             /* does the work twice, like a proxy that repeats a request */
@@ -97,9 +97,9 @@ typedef void fake_serve_fn(void *context, const struct fake_request *request,
 
 struct fake_server;
 
-/* Called for each request without the server's lock, so they may wait. `choose` sets a fault for
- * the request and returns true, or returns false. It is called only if no added fault matches.
- * `served` is called after the work is done and before the response is sent. */
+/* Called without the server's lock, so they may wait. `choose` sets a fault for the request and
+ * returns true, or returns false. It is called only if no added fault matches. `served` is called
+ * after the work is done and before the response is sent, but not if a fault prevents the work. */
 typedef bool fake_choose_fn(void *context, const struct fake_request *request,
                             struct fake_fault *fault);
 typedef void fake_served_fn(void *context, const struct fake_request *request);
