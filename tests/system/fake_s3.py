@@ -8,6 +8,7 @@ tests/common_fake_dialects.c). A bucket exists as soon as it is used."""
 
 import collections
 import collections.abc
+import contextlib
 import os
 import random
 import socket
@@ -160,7 +161,8 @@ def _count(name):
 class Server:
     """fault(method, key, query) returns the name of a fault for a request, or None; while it is set, no fault occurs at
     random. served(method, key, query) is called after a request is executed and before its response. In both
-    functions, `current` has the headers of the request and `target` its path and query."""
+    functions, `current` has the headers of the request and `target` its path and query. If a function fails, the
+    program ends, and the next command or stop() raises the exception."""
 
     percent = _switch("percent")
     checked = _switch("checked")        # a regular expression for keys of objects whose bytes a reader can check
@@ -174,6 +176,7 @@ class Server:
         self.chance = random.Random(seed)
         self._values, self._lock = {}, threading.Lock()
         self.current, self.target = {}, ""
+        self._failure = None        # the exception of a function
         self._questions, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(  # pylint: disable=consider-using-with
@@ -187,19 +190,30 @@ class Server:
         self._thread.start()
 
     def stop(self):
-        self._process.kill()
-        self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._questions.close()
+        try:
+            self._raise_failure()
+        finally:
+            self._process.kill()
+            self._process.wait()
+            with contextlib.suppress(BrokenPipeError):      # if a command could not be sent
+                self._process.stdin.close()
+            self._process.stdout.close()
+            self._questions.close()
 
     # ---- Commands ------------------------------------------------------------------------------
 
+    def _raise_failure(self):
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
     def _command(self, *words, data=b""):
         """Sends a command, and returns the first line of the answer. The lock must be held."""
-        self._process.stdin.write((" ".join(map(_word, words)) + "\n").encode() + data)
-        self._process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write((" ".join(map(_word, words)) + "\n").encode() + data)
+            self._process.stdin.flush()
         line = self._process.stdout.readline()
+        self._raise_failure()
         if not line:
             raise RuntimeError("the fake S3 service has ended")
         return line.decode().rstrip("\n")
@@ -288,13 +302,23 @@ class Server:
                 for line in file:
                     what, method, self.target = line.rstrip("\n").split(" ")
                     self.current = dict(line.rstrip("\n").split(": ", 1) for line in iter(file.readline, "\n"))
-                    function = self._values[what]
-                    path, _, text = self.target.partition("?")
-                    _, _, key = (urllib.parse.unquote(path) + "/").split("/", 2)
-                    query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
-                    file.write("%s\n" % (function is not None and function(method, key[:-1], query) or ""))
+                    reply = self._reply(self._values[what], method)
+                    if reply is None:
+                        break
+                    file.write("%s\n" % reply)
                     file.flush()
         except (OSError, ValueError):
             pass            # the program has ended
         finally:
             self._questions.close()     # if a function has failed, so that the program ends
+
+    def _reply(self, function, method):
+        """Calls a function of the test. Returns None if the function raises an exception, which is kept."""
+        path, _, text = self.target.partition("?")
+        _, _, key = (urllib.parse.unquote(path) + "/").split("/", 2)
+        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        try:
+            return function is not None and function(method, key[:-1], query) or ""
+        except Exception as failure:            # pylint: disable=broad-except
+            self._failure = failure
+            return None
