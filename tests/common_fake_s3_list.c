@@ -23,6 +23,20 @@ static void append_key(const struct fake_s3 *s3, struct fake_answer *a, const ch
     free(text);
 }
 
+/* Appends a text that is not URL-encoded. */
+static void append_escaped(struct fake_answer *a, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        const int plain = (int)strcspn(text, "&<>");
+
+        fake_answer_body(a, "%.*s", plain, text);
+        text += plain;
+        if (*text == '\0')
+            return;
+        fake_answer_body(a, "%s", *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : "&gt;");
+    }
+}
+
 /* Returns the length of the common prefix under which a key is listed, or 0 if the key itself is
  * listed. */
 static size_t common_size(const char *key, size_t prefix_size, const char *delimiter)
@@ -75,7 +89,9 @@ void fake_s3_list_objects(struct fake_s3 *s3, const struct fake_request *r, cons
         common = common_size(key, size, delimiter);
         truncated = count++ == page;
         if (truncated) {
-            fake_answer_body(a, "<NextContinuationToken>%s</NextContinuationToken>", key);
+            fake_answer_body(a, "<NextContinuationToken>");
+            append_escaped(a, key);
+            fake_answer_body(a, "</NextContinuationToken>");
         } else if (common != 0) {
             append_key(s3, a, "<CommonPrefixes><Prefix>", key, common,
                        "</Prefix></CommonPrefixes>");
@@ -120,19 +136,24 @@ void fake_s3_list_uploads(struct fake_s3 *s3, const struct fake_request *r, cons
     for (const struct fake_upload *u = s3->uploads; u != NULL && !more; u = u->next) {
         const bool is_marker = marker != NULL && strcmp(u->id, marker) == 0;
 
-        if (begun && !is_marker && is_listed(s3, u->path + skip, prefix, delimiter)) {
+        if (begun && !is_marker && strncmp(u->path, bucket, skip - 1) == 0 &&
+            u->path[skip - 1] == '/' && is_listed(s3, u->path + skip, prefix, delimiter)) {
             more = count++ == s3->page;
             if (!more) {
-                fake_answer_body(a, "<Upload><Key>%s</Key><UploadId>%s</UploadId></Upload>",
-                                 u->path + skip, u->id);
+                fake_answer_body(a, "<Upload><Key>");
+                append_escaped(a, u->path + skip);
+                fake_answer_body(a, "</Key><UploadId>%s</UploadId></Upload>", u->id);
                 last = u;
             }
         }
         begun |= is_marker;
     }
-    if (more)
-        fake_answer_body(a, "<NextKeyMarker>%s</NextKeyMarker><NextUploadIdMarker>%s"
-                         "</NextUploadIdMarker>", last->path + skip, last->id);
+    if (more) {
+        fake_answer_body(a, "<NextKeyMarker>");
+        append_escaped(a, last->path + skip);
+        fake_answer_body(a, "</NextKeyMarker><NextUploadIdMarker>%s</NextUploadIdMarker>",
+                         last->id);
+    }
     fake_answer_body(a, "<IsTruncated>%s</IsTruncated></ListMultipartUploadsResult>",
                      more ? "true" : "false");
     free(delimiter);
