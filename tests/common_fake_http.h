@@ -18,7 +18,7 @@ enum fake_kind {
     FAKE_LOSE,              /* does the work, but resets the connection instead of responding */
     FAKE_CUT,               /* resets the connection after `at` bytes of the body */
     FAKE_CLOSE,             /* closes the connection after `at` bytes of the body */
-    FAKE_SHORT,             /* the body and all headers lack the last `at` bytes */
+    FAKE_SHORT,             /* a range and all headers lack the last `at` bytes; or HEAD's do */
     FAKE_LONG,              /* the body and all headers have `at` bytes too many */
     FAKE_TORN,              /* a correct HTTP response whose body ends after `at` bytes */
     FAKE_NUL,               /* a correct HTTP response whose body has a NUL after `at` bytes */

@@ -330,7 +330,7 @@ static void get_object(struct fake_s3 *s3, const struct fake_object *o,
     const enum fake_kind kind = fault != NULL ? fault->kind : 0;
     size_t first = 0, last = o->size - 1;
     int range = kind == FAKE_WHOLE ? 0 : parse_range(r, o->size, &first, &last);
-    const bool is_first = range > 0 && last == 0;
+    const bool is_first = range > 0 && last == 0, is_head = strcmp(r->method, "HEAD") == 0;
     const char *refusal = refusal_of(s3, r, o);
 
     if (refusal != NULL) {
@@ -344,7 +344,7 @@ static void get_object(struct fake_s3 *s3, const struct fake_object *o,
     }
     if (range == 0 || o->size == 0)
         first = 0, last = o->size - 1;
-    if (kind == FAKE_SHORT)
+    if (kind == FAKE_SHORT && (range != 0 || is_head))
         last -= fault->anywhere ? fake_fault_at(fault, last + 1 - first)
                                 : MIN(MAX(fault->at, 1), last - first);
     if (kind == FAKE_LONG)
@@ -358,7 +358,7 @@ static void get_object(struct fake_s3 *s3, const struct fake_object *o,
                            o->size + (kind == FAKE_WRONG_TOTAL && !is_first));
     add_headers(s3, o, r, fault, a);
     a->content_length = last + 1 - first;
-    if (strcmp(r->method, "HEAD") != 0)
+    if (!is_head)
         append_body(a, o->data + first, last + 1 - first);
     if (kind == FAKE_LONG_BODY && range != 0)
         append_body(a, "x", 1);
