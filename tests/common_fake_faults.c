@@ -127,6 +127,7 @@ static double fraction(struct rng *rng)
     return (double)(rng_next(rng) >> 11) / 9007199254740992.0;
 }
 
+/* Returns the index of a fault, or UINT_MAX if all that fit have the weight 0. */
 static unsigned choose_locked(struct fake_chance *c, const struct fake_request *r, const char *key)
 {
     double weights[COUNT_OF(faults)], sum = 0, drawn;
@@ -136,6 +137,8 @@ static unsigned choose_locked(struct fake_chance *c, const struct fake_request *
         weights[i] = fits(c, &faults[i], r, key) ? faults[i].weight * c->factors[i] : 0;
         sum += weights[i];
     }
+    if (sum <= 0)
+        return (unsigned)-1;
     for (drawn = fraction(&c->rng) * sum; at + 1 < COUNT_OF(faults) && drawn >= weights[at]; at++)
         drawn -= weights[at];
     return at;
@@ -168,11 +171,14 @@ bool fake_s3_choose(void *context, const struct fake_request *r, struct fake_fau
         path = strdup(r->path);
         i = choose_locked(c, r, url_decode(path, false) ? fake_s3_key(path) : "");
         free(path);
-        c->counts[i]++;
-        if (i == storm)
-            c->storm = (unsigned)rng_below(&c->rng, storm_most);
-        *fault = faults[i].fault;
-        fault->at = (size_t)(rng_next(&c->rng) >> 1);
+        chosen = i != (unsigned)-1;
+        if (chosen) {
+            c->counts[i]++;
+            if (i == storm)
+                c->storm = (unsigned)rng_below(&c->rng, storm_most);
+            *fault = faults[i].fault;
+            fault->at = (size_t)(rng_next(&c->rng) >> 1);
+        }
     } else {
         chosen = false;
     }

@@ -256,6 +256,7 @@ static bool set_own(const char *name, const char *value)
         waits.hold = (unsigned)strtoul(value, NULL, 10);
         waits.asked_count = 0;
         waits.asked.size = 0;
+        pthread_cond_broadcast(&waits.enough);
     } else if (strcmp(name, "held_name") == 0) {
         snprintf(waits.name, sizeof(waits.name), "%s", value);
     } else if (strcmp(name, "slow") == 0) {
