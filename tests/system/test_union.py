@@ -102,7 +102,7 @@ class Union(Case):
             folder = self.copy(bad, "copy")
             path = os.path.join(folder, shards_of(folder)[1])
             data = read(path)
-            write(path, flip(data, data.index(b"one cat") if bad == self.one else len(data) // 2))
+            write(path, flip(data, data.index(b"one cat" if bad == self.one else b"two ")))
             for sources in ((folder, good), (good, folder)):
                 done = sheaf("cat", *sources, "--list", status=1)
                 self.assertIn("%s: " % path, done.stderr.decode())
