@@ -52,7 +52,7 @@
 extern "C" {
 #endif
 #define SHEAF_VERSION_MAJOR 0
-#define SHEAF_VERSION_MINOR 2
+#define SHEAF_VERSION_MINOR 3
 #define SHEAF_VERSION_PATCH 0
 
 /* Marks a function whose result must be checked. */
