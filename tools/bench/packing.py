@@ -33,7 +33,7 @@ def _packs(bench, before, suffix=""):
 def pack_warm(bench, results):
     turns, clean = _packs(bench, os.sync)
     out = os.path.join(bench.data.folder, "out")
-    if shutil.which("tar"):     # to show how much time it costs to have shards on the disk and not only in memory
+    if shutil.which("tar"):     # sheaf pack syncs its shards, too
         turns.append(Contender("tar, synced", [
             "sh", "-c", 'tar -cf "$1" -C "$2" . && sync "$1"', "sh", out + ".tar",
             bench.data.tree()], bytes=turns[0].bytes, items=turns[0].items, whole=True,

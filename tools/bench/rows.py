@@ -71,7 +71,7 @@ for _order, _least in (("in order", 10e6), ("shuffled", 6e6)):
 for _c in CONTAINERS:
     _name = "sheaf pack " + _c
     _check(4, _c + ": time", _name, "seconds", "pack_files", most=1.5)
-    _check(4, _c, _name, "items/s", "tar", least=1.8)
+    _check(4, _c, _name, "items/s", "tar, synced", least=1.8)
     _check(4, _c, _name, "items/s", "webdataset ShardWriter", least=6)
     _check(4, _c, _name, "items/s", "im2rec", least=3)
 
