@@ -289,14 +289,15 @@ static int take_layer(void *context, const struct store_entry *entry)
 
 /* Removes a directory of the column from a local disk. Does nothing if the directory still contains
  * files, because these files do not belong to the column. In an object store, directories do not
- * exist. */
-static void remove_directory(const struct drop *d, const char *name, size_t layer)
+ * exist. Returns true if a directory was removed. */
+static bool remove_directory(const struct drop *d, const char *name, size_t layer)
 {
     char *url = NULL;
+    const bool is_removed = column_directory(d->base, name, layer, &url, NULL) == SHEAF_OK &&
+                            store_is_local(url) && rmdir(local_path(url)) == 0;
 
-    if (column_directory(d->base, name, layer, &url, NULL) == SHEAF_OK && store_is_local(url))
-        (void)rmdir(local_path(url));
     free(url);
+    return is_removed;
 }
 
 static int compare_layers(const void *a, const void *b)
@@ -351,10 +352,11 @@ static int drop_column(struct drop *d)
     qsort(d->layers, d->layer_count, sizeof(d->layers[0]), compare_layers);
     if (code == SHEAF_OK)
         code = drop_layers(d);
+    /* A run that failed before its first file has left an empty directory. */
     for (size_t i = 0; i < d->layer_count && code == SHEAF_OK; i++)
-        remove_directory(d, d->name, d->layers[i]);
-    remove_directory(d, d->name, 0);
-    remove_directory(d, NULL, 0);
+        d->is_column |= remove_directory(d, d->name, d->layers[i]);
+    (void)remove_directory(d, d->name, 0);
+    (void)remove_directory(d, NULL, 0);
     return code == SHEAF_OK && !d->is_column ? column_refuse_absent(d->base, d->name, d->error)
                                              : code;
 }

@@ -274,6 +274,15 @@ class Columns(Case):
         again = sheaf.columns.write(self.set, "twice", None, resume=True)   # it is there already
         self.assertEqual(again.with_values, 40)
 
+    def test_the_leftovers_of_a_failed_function_are_dropped(self):
+        with self.assertRaises(ZeroDivisionError):
+            sheaf.columns.write(self.set, "never", lambda sample: 1 / 0)
+        self.assertTrue(os.path.exists(os.path.join(self.set, "columns/never")))
+        sheaf.columns.drop(self.set, "never")
+        self.assertFalse(os.path.exists(os.path.join(self.set, "columns")))
+        with self.assertRaises(sheaf.NotFoundError):
+            sheaf.columns.drop(self.set, "never")
+
     @unittest.skipIf(torch is None, "no torch")
     def test_loader(self):
         sheaf.columns.write(self.set, "twice", lambda s: {"num": b"%d" % (2 * int(s["txt"]))})
