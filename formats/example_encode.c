@@ -440,7 +440,7 @@ static bool example_encode_has_name(const struct features *all, struct text name
 }
 
 /* A kept feature is a feature of the Example that was read. Returns true if `f` cannot be written
- * under its old name. This is so if another feature already has the name, or if a decoder would not
+ * under its old name, because another feature already has this name, or because a decoder would not
  * return a feature with this name as a field. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {

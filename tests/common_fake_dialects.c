@@ -151,7 +151,7 @@ static void no_such_upload(const struct fake_speech *s)
         refuse(s, "NoSuchUpload");
 }
 
-/* Uploads cannot be listed. */
+/* The server refuses to list uploads. */
 static void no_upload_listing(const struct fake_speech *s)
 {
     if (is(s, "ListMultipartUploads"))
@@ -171,7 +171,7 @@ static void no_uploads_400(const struct fake_speech *s)
         refuse(s, "InvalidRequest");
 }
 
-/* Uploads cannot be listed, and the response has no text. */
+/* The server refuses to list uploads. Its response has no body. */
 static void no_uploads_404(const struct fake_speech *s)
 {
     if (is(s, "ListMultipartUploads"))

@@ -9,7 +9,7 @@
 #include "store/url.h"
 #include "tests/common_fake_s3.h"
 
-/* What a request must be so that a fault fits. */
+/* Conditions that a request must fulfil before a fault can be chosen for it. */
 enum fits {
     OBJECT = 1,         /* for an object */
     LIST = 2,           /* for a bucket */

@@ -28,7 +28,8 @@
 #define FAKE_FAULTS_MOST 64
 #define FAKE_SUMS 2             /* kinds of checksums: CRC-64/NVME and CRC-32C */
 
-/* Checksums in the form that headers have. "" if there is none of a kind. */
+/* The checksums of an object, as texts for headers. A text is "" if the object does not have this
+ * kind of checksum. */
 struct fake_sums {
     char text[FAKE_SUMS][24];
 };
@@ -161,7 +162,8 @@ unsigned fake_s3_uploads(const struct fake_s3 *s3);
 
 /* Makes `percent` of all further requests fail in a way that a retry can repair. */
 void fake_s3_storm(struct fake_s3 *s3, unsigned percent, uint64_t seed);
-/* Finds the fault with this name, or with a status as its name. Returns false if there is none. */
+/* Finds the fault `name`. `name` may also be a status, such as "503". Returns false if
+ * `name` is unknown. */
 bool fake_s3_fault(struct fake_s3 *s3, const char *name, struct fake_fault *fault);
 
 /* ---- Shared by its files ---- */
@@ -186,7 +188,8 @@ const char *fake_s3_operation(const struct fake_request *request, const char *ke
 bool fake_s3_choose(void *s3, const struct fake_request *request, struct fake_fault *fault);
 void fake_chance_init(struct fake_chance *chance);
 void fake_chance_seed(struct fake_chance *chance, uint64_t seed);
-/* Sets the factor for the weights of the faults with this name. Returns false if there is none. */
+/* Sets the factor by which the weights of the faults `name` are multiplied. Returns false if `name`
+ * is unknown. */
 bool fake_chance_factor(struct fake_chance *chance, const char *name, double factor);
 /* Returns the name of the fault with this index, or NULL after the last one. */
 const char *fake_chance_name(unsigned index);
