@@ -254,7 +254,7 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = commit_check_sum(c, err);
-    if (code == SHEAF_OK && facts->on_error == SHEAF_SKIP)
+    if (code == SHEAF_OK && facts->options.on_error == SHEAF_SKIP)
         code = problems_verdict(&c->planned.problems, err);
     if (code == SHEAF_OK && c->cls_words != 0)
         problems_note(&c->planned.problems, SHEAF_REASON_NONE, "", "%llu sample%s with a file .cls "
@@ -271,7 +271,7 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
     }
     if (code == SHEAF_OK)
         code = pack_output_publish_plan(&c->planned.output, &c->planned.problems, &facts->plan,
-                                        facts->label_base, facts->options_json, err);
+                                        facts->options.label_base, facts->options_json, err);
     free(column_options);
     return code;
 }

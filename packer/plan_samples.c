@@ -39,7 +39,7 @@ static int open_plan(struct sheaf_planned *p, const char *url, struct sheaf_erro
     if (code == SHEAF_OK && facts->fingerprint[0] != '\0')
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan of a conversion, expected one of "
                        "files", url);
-    if (code == SHEAF_OK && (facts->images.fix || facts->images.resize != 0))
+    if (code == SHEAF_OK && (facts->options.fix_images || facts->options.resize != 0))
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan that converts images, which only "
                        "packing does", url);
     if (code == SHEAF_OK)
@@ -72,7 +72,7 @@ int sheaf_planned_open(const char *plan, struct sheaf_planned **planned,
     all = (struct sheaf_planned_info){
         .identity = whole->identity, .hash = whole->hash, .samples = whole->sample_count,
         .shards = whole->shard_count, .class_count = whole->class_count,
-        .split_count = whole->split_count, .label_base = p->file.facts.label_base,
+        .split_count = whole->split_count, .label_base = p->file.facts.options.label_base,
     };
     if (info != NULL)
         sized_give(info, size, &all, sizeof(all));

@@ -175,13 +175,13 @@ void sheaf_plan_get_info(const struct sheaf_plan *p, struct sheaf_plan_info *inf
     const struct sheaf_plan_info all = {
         .dest = facts->dest, .source = facts->source, .root = facts->root,
         .fingerprint = facts->fingerprint, .hash = facts->plan.hash,
-        .container = facts->container, .codec = facts->codec,
+        .container = facts->options.container, .codec = facts->options.codec,
         .plan_bytes = p->planned.file.object->bytes, .files = facts->files,
         .samples = facts->plan.sample_count, .payload_bytes = facts->plan.payload_bytes,
         .shards = facts->plan.shard_count, .done_shards = p->done_shards,
         .done_samples = p->done_samples, .done_payload_bytes = p->done_payload_bytes,
         .committed = p->committed, .parts = p->parts,
-        .class_count = facts->plan.class_count, .label_base = facts->label_base,
+        .class_count = facts->plan.class_count, .label_base = facts->options.label_base,
         .cls_looked = facts->cls_looked, .cls_words = facts->cls_words,
         .duplicates = facts->repeat_count,
         .dropped = facts->repeat_count != 0 && facts->repeats[0].number == 0

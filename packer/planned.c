@@ -23,7 +23,8 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
     pack_options_setup(&p->options, &p->setup);
     p->setup.context.classes = facts->plan.classes;
     p->setup.context.class_count = facts->plan.class_count;
-    code = pack_output_open(&p->output, facts->dest, &p->setup, facts->prefix, &facts->plan, err);
+    code = pack_output_open(&p->output, facts->dest, &p->setup, p->options.prefix, &facts->plan,
+                            err);
     p->output.compares_origin = facts->plan.origin[0] != '\0';
     if (code != SHEAF_OK)
         planned_close(p);
@@ -32,7 +33,7 @@ int planned_open(const char *url, struct planned *p, struct sheaf_error *err)
 
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err)
 {
-    const char *theirs = file->facts.images.libraries;
+    const char *theirs = file->facts.libraries;
 
     if (theirs[0] == '\0' || strcmp(theirs, image_libraries()) == 0)
         return SHEAF_OK;

@@ -148,15 +148,15 @@ static const char *make_stored(struct rng *rng, int count)
 {
     struct plan_facts facts = {
         .dest = "/data/out", .root = "/data/in", .source = "tree", .fingerprint = "",
-        .images.libraries = "",
+        .libraries = "",
         .is_remote = true,
-        .container = SHEAF_RECORDIO, .codec = SHEAF_CODEC_LZ4, .label_base = 1,
-        .on_error = SHEAF_SKIP, .prefix = "shard", .index = "", .skipped = "a\tb\n",
-        .skipped_bytes = 4, .found = 12345,
+        .options = { .container = SHEAF_RECORDIO, .codec = SHEAF_CODEC_LZ4, .label_base = 1,
+                     .on_error = SHEAF_SKIP, .prefix = "shard", .index = "" },
+        .skipped = "a\tb\n", .skipped_bytes = 4, .found = 12345,
     };
     const char *url = tree_path(&tree, "plan");
 
-    options.label_base = facts.label_base;
+    options.label_base = facts.options.label_base;
     fill(&catalog, rng, count);
     assert_int_equal(model_plan(&catalog, &options, &problems, &plan, &err), SHEAF_OK);
     plan_identify(&plan, facts.root, true);
@@ -179,8 +179,8 @@ static void check_facts(const struct plan_file *file)
     assert_string_not_equal(f->plan.identity, plan.hash);
     assert_string_equal(f->skipped, "a\tb\n");
     assert_int_equal(f->found, 12345);
-    assert_int_equal(f->container, SHEAF_RECORDIO);
-    assert_int_equal(f->on_error, SHEAF_SKIP);
+    assert_int_equal(f->options.container, SHEAF_RECORDIO);
+    assert_int_equal(f->options.on_error, SHEAF_SKIP);
     assert_int_equal(f->plan.sample_count, plan.sample_count);
     assert_int_equal(f->plan.payload_bytes, plan.payload_bytes);
     assert_int_equal(f->plan.class_count, plan.class_count);
@@ -241,8 +241,8 @@ static void test_the_first_version(void **state)
 {
     struct plan_facts facts = {
         .dest = "/data/out", .root = "/data/in", .source = "tree", .fingerprint = "",
-        .container = SHEAF_TFRECORD, .prefix = "shard", .index = "",
-        .skipped = "", .images.libraries = "",
+        .options = { .container = SHEAF_TFRECORD, .prefix = "shard", .index = "" },
+        .skipped = "", .libraries = "",
         .options_json = { "{}" },
     }, read;
     struct buf text = BUF_INIT(SIZE_MAX / 4);

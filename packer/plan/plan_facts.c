@@ -22,37 +22,29 @@
 
 void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *options)
 {
-    f->container = options->container;
-    f->codec = options->codec;
-    f->label_base = options->label_base;
-    f->on_error = options->on_error;
-    f->on_change = options->on_change;
-    f->max_skipped = options->max_skipped;
-    f->prefix = options->prefix;
-    f->index = options->index == NULL ? "" : options->index;
-    f->images.fix = options->fix_images != 0;
-    f->images.check = (uint64_t)options->check_images;
-    f->images.quality = (uint64_t)options->quality;
-    f->images.resize = options->resize;
-    f->images.mode = (uint64_t)options->resize_mode;
-    f->images.libraries = options->fix_images || options->resize != 0 ? image_libraries() : "";
+    f->options = *options;
+    if (f->options.index == NULL)
+        f->options.index = "";
+    f->libraries = options->fix_images || options->resize != 0 ? image_libraries() : "";
 }
 
 void plan_facts_give(const struct plan_facts *f, struct sheaf_pack_options *options)
 {
-    options->container = f->container;
-    options->codec = f->codec;
-    options->label_base = f->label_base;
-    options->on_error = f->on_error;
-    options->on_change = f->on_change;
-    options->max_skipped = f->max_skipped;
-    options->prefix = f->prefix;
-    options->index = f->index;
-    options->fix_images = f->images.fix != 0;
-    options->check_images = (enum sheaf_check_images)f->images.check;
-    options->quality = (int)f->images.quality;
-    options->resize = (uint32_t)f->images.resize;
-    options->resize_mode = (enum sheaf_resize_mode)f->images.mode;
+    const struct sheaf_pack_options *own = &f->options;
+
+    options->container = own->container;
+    options->codec = own->codec;
+    options->label_base = own->label_base;
+    options->on_error = own->on_error;
+    options->on_change = own->on_change;
+    options->max_skipped = own->max_skipped;
+    options->prefix = own->prefix;
+    options->index = own->index;
+    options->fix_images = own->fix_images;
+    options->check_images = own->check_images;
+    options->quality = own->quality;
+    options->resize = own->resize;
+    options->resize_mode = own->resize_mode;
 }
 
 bool plan_facts_is_column(const struct plan_facts *f)
@@ -140,24 +132,26 @@ static int put_split(const struct plan_split *split, const char *json, struct bu
 
 static int put_images(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
-    const uint64_t numbers[] = { f->images.fix, f->images.check, f->images.quality,
-                                 f->images.resize, f->images.mode };
+    const struct sheaf_pack_options *o = &f->options;
+    const uint64_t numbers[] = { o->fix_images != 0, (uint64_t)o->check_images,
+                                 (uint64_t)o->quality, o->resize, (uint64_t)o->resize_mode };
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < COUNT_OF(numbers) && code == SHEAF_OK; i++)
         code = put_number(out, numbers[i], err);
-    return code == SHEAF_OK ? plan_facts_put_text(out, f->images.libraries, err) : code;
+    return code == SHEAF_OK ? plan_facts_put_text(out, f->libraries, err) : code;
 }
 
 /* Writes the facts that version 4 of a plan file has and version 3 does not have. */
 static int put_latest(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
     const uint64_t numbers[] = { f->cls_looked, f->cls_words, f->repeat_count };
+    const char *max_skipped = f->options.max_skipped;
     uint64_t before = 0;
-    int code = put_number(out, (uint64_t)f->on_change, err);
+    int code = put_number(out, (uint64_t)f->options.on_change, err);
 
     if (code == SHEAF_OK)
-        code = plan_facts_put_text(out, f->max_skipped == NULL ? "" : f->max_skipped, err);
+        code = plan_facts_put_text(out, max_skipped == NULL ? "" : max_skipped, err);
     for (size_t i = 0; i < COUNT_OF(numbers) && code == SHEAF_OK; i++)
         code = put_number(out, numbers[i], err);
     for (size_t i = 0; i < f->repeat_count && code == SHEAF_OK; i++) {
@@ -171,11 +165,12 @@ static int put_latest(const struct plan_facts *f, struct buf *out, struct sheaf_
 
 int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
+    const struct sheaf_pack_options *o = &f->options;
     const char *const texts[] = { f->plan.hash, f->plan.identity, f->dest, f->root, f->source,
-                                  f->fingerprint, f->prefix, f->index };
+                                  f->fingerprint, o->prefix, o->index };
     const uint64_t numbers[] = {
-        f->is_remote, (uint64_t)f->container, (uint64_t)f->codec, f->codec != SHEAF_CODEC_NONE,
-        (uint64_t)f->label_base, (uint64_t)f->on_error, f->found, f->plan.split_count,
+        f->is_remote, (uint64_t)o->container, (uint64_t)o->codec, o->codec != SHEAF_CODEC_NONE,
+        (uint64_t)o->label_base, (uint64_t)o->on_error, f->found, f->plan.split_count,
     };
     int code = SHEAF_OK;
 
@@ -273,50 +268,65 @@ static int take_texts(struct facts_cursor *c)
     const struct { const char **text; const char *what; } texts[] = {
         { &f->dest, "the destination" }, { &f->root, "the root" },
         { &f->source, "the kind of source" }, { &f->fingerprint, "the data set" },
-        { &f->prefix, "the prefix of names" },
-        { &f->index, "the list of index files" },
+        { &f->options.prefix, "the prefix of names" },
+        { &f->options.index, "the list of index files" },
     };
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < COUNT_OF(texts) && code == SHEAF_OK; i++)
         code = plan_facts_take_text(c, texts[i].text, texts[i].what);
-    if (code == SHEAF_OK && (f->dest[0] == '\0' || strchr(f->prefix, '/') != NULL ||
-                             f->prefix[0] == '.' || f->prefix[0] == '\0'))
+    if (code == SHEAF_OK && (f->dest[0] == '\0' || strchr(f->options.prefix, '/') != NULL ||
+                             f->options.prefix[0] == '.' || f->options.prefix[0] == '\0'))
         code = plan_facts_malformed(c, "the destination, or the prefix of names");
     if (code == SHEAF_OK && (f->fingerprint[0] != '\0' || plan_facts_is_column(f)))
         f->plan.origin[0] = '\0';       /* the hash covers the input of the plan */
     return code;
 }
 
+/* A number that the facts contain: its largest valid value, and a name for messages. */
+struct facts_number {
+    uint64_t most;
+    const char *what;
+};
+
+static int plan_facts_take_all(struct facts_cursor *c, const struct facts_number *numbers,
+                               size_t count, uint64_t *values)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = plan_facts_take_number(c, numbers[i].most, &values[i], numbers[i].what);
+    return code;
+}
+
 static int plan_facts_take_numbers(struct facts_cursor *c)
 {
-    struct plan_facts *f = c->facts;
-    uint64_t n[8] = { 0 };
-    static const struct { uint64_t most; const char *what; } numbers[COUNT_OF(n)] = {
+    static const struct facts_number numbers[] = {
         { 1, "where the files are" }, { 100, "the container" }, { 100, "the codec" },
         { 1, "the members of a shard" }, { 1, "the label base" }, { 10, "what an error does" },
         { UINT64_MAX, "the files found" }, { SPLIT_LIMIT, "the number of splits" },
     };
-    int code = SHEAF_OK;
+    struct plan_facts *f = c->facts;
+    struct sheaf_pack_options *o = &f->options;
+    uint64_t n[COUNT_OF(numbers)];
+    const int code = plan_facts_take_all(c, numbers, COUNT_OF(numbers), n);
 
-    for (size_t i = 0; i < COUNT_OF(n) && code == SHEAF_OK; i++)
-        code = plan_facts_take_number(c, numbers[i].most, &n[i], numbers[i].what);
     if (code != SHEAF_OK)
         return code;
     f->is_remote = n[0] != 0;
-    f->container = (enum sheaf_container)n[1];
-    f->codec = (enum sheaf_codec)n[2];
-    f->label_base = (int)n[4];
-    f->on_error = (enum sheaf_on_error)n[5];
+    o->container = (enum sheaf_container)n[1];
+    o->codec = (enum sheaf_codec)n[2];
+    o->label_base = (int)n[4];
+    o->on_error = (enum sheaf_on_error)n[5];
     f->found = n[6];
     f->plan.split_count = (uint32_t)n[7];
-    if (sheaf_container_name(f->container) == NULL || sheaf_codec_name(f->codec) == NULL ||
-        (f->on_error != SHEAF_FAIL && f->on_error != SHEAF_SKIP) || f->plan.split_count == 0)
+    if (sheaf_container_name(o->container) == NULL || sheaf_codec_name(o->codec) == NULL ||
+        (o->on_error != SHEAF_FAIL && o->on_error != SHEAF_SKIP) || f->plan.split_count == 0)
         return plan_facts_malformed(c, "the container, the codec, or the splits");
-    if (f->codec != SHEAF_CODEC_NONE && n[3] == 0)
+    if (o->codec != SHEAF_CODEC_NONE && n[3] == 0)
         return err_set(c->err, SHEAF_ERR_UNSUPPORTED, "an older release's plan of shards with "
                        "many %s members or frames, which are no longer written: make a new plan",
-                       sheaf_codec_name(f->codec));
+                       sheaf_codec_name(o->codec));
     return SHEAF_OK;
 }
 
@@ -376,7 +386,7 @@ static int plan_facts_take_classes(struct facts_cursor *c, uint64_t *numeric)
     plan->class_count = (uint32_t)count;
     for (uint32_t i = 0; i < count && code == SHEAF_OK; i++) {
         code = plan_facts_take_text(c, &plan->classes[i], "the name of a class");
-        plan->class_values[i] = (double)c->facts->label_base + (double)i;
+        plan->class_values[i] = (double)c->facts->options.label_base + (double)i;
     }
     if (code == SHEAF_OK)
         code = plan_facts_take_number(c, (uint64_t)(c->end - c->at), numeric,
@@ -445,25 +455,27 @@ static int take_skipped(struct facts_cursor *c)
 /* Plans of earlier versions do not convert images. */
 static int plan_facts_take_images(struct facts_cursor *c, uint32_t version)
 {
-    struct plan_facts *f = c->facts;
+    static const struct facts_number numbers[] = {
+        { 1, "whether images are converted" }, { SHEAF_CHECK_NONE, "how images are checked" },
+        { 100, "the quality of images" }, { IMAGE_SIDE_MOST, "the size of images" },
+        { SHEAF_EXACT, "which side is of that size" },
+    };
+    struct sheaf_pack_options *o = &c->facts->options;
+    uint64_t n[COUNT_OF(numbers)];
     int code;
 
-    f->images.libraries = "";
+    c->facts->libraries = "";
     if (version < 3)
         return SHEAF_OK;
-    code = plan_facts_take_number(c, 1, &f->images.fix, "whether images are converted");
-    if (code == SHEAF_OK)
-        code = plan_facts_take_number(c, SHEAF_CHECK_NONE, &f->images.check,
-                                      "how images are checked");
-    if (code == SHEAF_OK)
-        code = plan_facts_take_number(c, 100, &f->images.quality, "the quality of images");
-    if (code == SHEAF_OK)
-        code = plan_facts_take_number(c, IMAGE_SIDE_MOST, &f->images.resize, "the size of images");
-    if (code == SHEAF_OK)
-        code = plan_facts_take_number(c, SHEAF_EXACT, &f->images.mode,
-                                      "which side is of that size");
-    return code == SHEAF_OK ? plan_facts_take_text(c, &f->images.libraries,
-                                                   "the libraries of images") : code;
+    code = plan_facts_take_all(c, numbers, COUNT_OF(numbers), n);
+    if (code != SHEAF_OK)
+        return code;
+    o->fix_images = n[0] != 0;
+    o->check_images = (enum sheaf_check_images)n[1];
+    o->quality = (int)n[2];
+    o->resize = (uint32_t)n[3];
+    o->resize_mode = (enum sheaf_resize_mode)n[4];
+    return plan_facts_take_text(c, &c->facts->libraries, "the libraries of images");
 }
 
 /* Reads the options about skipped files. If the plan is of an earlier version without these
@@ -471,22 +483,22 @@ static int plan_facts_take_images(struct facts_cursor *c, uint32_t version)
  * skipped files is not limited. */
 static int take_skipping(struct facts_cursor *c, uint32_t version)
 {
-    struct plan_facts *f = c->facts;
-    uint64_t on_change = SHEAF_SKIP;
+    struct sheaf_pack_options *o = &c->facts->options;
+    uint64_t on_change;
     int code;
 
-    f->on_change = SHEAF_SKIP;
+    o->on_change = SHEAF_SKIP;
     if (version < 4)
         return SHEAF_OK;
     code = plan_facts_take_number(c, SHEAF_SKIP, &on_change, "what a changed file does");
     if (code == SHEAF_OK)
-        code = plan_facts_take_text(c, &f->max_skipped, "how many files may be skipped");
+        code = plan_facts_take_text(c, &o->max_skipped, "how many files may be skipped");
     if (code != SHEAF_OK)
         return code;
-    f->on_change = (enum sheaf_on_error)on_change;
-    if (f->max_skipped[0] == '\0')
-        f->max_skipped = NULL;
-    return problems_check_limit(f->max_skipped, c->err);
+    o->on_change = (enum sheaf_on_error)on_change;
+    if (o->max_skipped[0] == '\0')
+        o->max_skipped = NULL;
+    return problems_check_limit(o->max_skipped, c->err);
 }
 
 /* Reads the samples with repeated keys. A sample is stored as the difference between its number and
@@ -541,9 +553,9 @@ static int take_samples_facts(struct facts_cursor *c, uint32_t version)
 /* The list of index files has its own parser. */
 static int plan_facts_check_interop(struct facts_cursor *c)
 {
+    const struct sheaf_pack_options *o = &c->facts->options;
     struct interop_writer interop;
-    const int code = interop_open(&interop, c->facts->index, c->facts->container, c->facts->codec,
-                                  c->err);
+    const int code = interop_open(&interop, o->index, o->container, o->codec, c->err);
 
     interop_free(&interop);
     return code;

@@ -33,12 +33,9 @@ struct plan_facts {
      * if the plan is for packing files. */
     const char *fingerprint;
     bool is_remote;             /* whether the files are objects */
-    enum sheaf_container container;
-    enum sheaf_codec codec;
-    int label_base;
-    enum sheaf_on_error on_error, on_change;
-    const char *max_skipped;    /* NULL: no limit */
-    const char *prefix, *index; /* as in struct sheaf_pack_options; index is "" for none */
+    /* Options with which the plan was made. If the facts were read from a plan file, only the
+     * options that plan_facts_give() copies are set. `index` is "" for none. */
+    struct sheaf_pack_options options;
     const char *options_json[SPLIT_LIMIT];      /* options for the manifest of each split */
     const char *skipped;        /* lines of skipped.tsv from planning */
     size_t skipped_bytes;
@@ -47,10 +44,7 @@ struct plan_facts {
     /* The plan's labels, splits, shards and hash, but not its samples and files.
      * plan.shards[i].sample is the number of shard i's first sample in the whole plan. */
     struct plan plan;
-    struct {                    /* as in struct sheaf_pack_options, and as image_libraries */
-        uint64_t fix, check, quality, resize, mode;
-        const char *libraries;  /* "": none matter */
-    } images;
+    const char *libraries;      /* as image_libraries(); "" if images are not converted */
     /* cls_looked: number of fields `cls` that planning has examined. cls_words: number of these
      * fields that do not consist of numbers. */
     uint64_t cls_looked, cls_words;
@@ -104,10 +98,10 @@ bool plan_file_is(const char *url);
 #define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
 
 /* plan_facts.c */
-/* Sets `facts` to the options of the packing run, as far as a plan stores them. The texts still
- * belong to `options`. */
+/* Sets the options and libraries of `facts`. The texts still belong to `options`. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
-/* Sets these options to their values in `facts`, whose texts they then use. */
+/* Sets the options that a plan file stores to their values in `facts`, whose texts they then use.
+ * Keeps the other options. */
 void plan_facts_give(const struct plan_facts *facts, struct sheaf_pack_options *options);
 /* Returns whether the plan is for a column, which adds a field to an existing data set (see
  * formats/column_record.h). */

@@ -58,9 +58,9 @@ static struct buf make_facts(void)
     };
     struct plan_facts facts = {
         .dest = "/out", .root = "/in", .source = "tree", .fingerprint = "",
-        .container = SHEAF_TFRECORD,
-        .prefix = "shard", .index = "", .options_json = { "{}", "{}" }, .skipped = "a\tb\n",
-        .skipped_bytes = 4, .images.libraries = "zlib 1",
+        .options = { .container = SHEAF_TFRECORD, .prefix = "shard", .index = "" },
+        .options_json = { "{}", "{}" }, .skipped = "a\tb\n", .skipped_bytes = 4,
+        .libraries = "zlib 1",
         .plan = { .labels = labels, .label_count = 3, .classes = classes,
                   .class_values = class_values, .class_count = 1, .split_count = 2,
                   .splits = { { .name = "a", .shard_count = 1 },
