@@ -1092,7 +1092,7 @@ struct sheaf_pack_options {
     enum sheaf_on_error on_change;
     /* Default NULL (no limit). Largest number of bad files that may be left out if on_error is
      * SKIP: a number such as "10", or a share of all files such as "0.5%". If more files are bad,
-     * the call fails. */
+     * the call fails. sheaf_packer_open and sheaf_convert count samples instead of files. */
     const char *max_skipped;
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);

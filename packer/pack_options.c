@@ -178,6 +178,7 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
         .report = o->report, .note = o->note,
         .context = o->context,
     };
+    problems_limit(problems, INT64_MAX);
 }
 
 /* Adds `value` to a JSON object, which takes ownership of it. If this fails, sets *failed to a

@@ -35,6 +35,8 @@ char *pack_options_identity(const struct sheaf_pack_options *options);
 /* Fills in the settings of blocks (the packer's jobs) as far as the options determine these
  * settings. */
 void pack_options_setup(const struct sheaf_pack_options *options, struct block_setup *setup);
+/* Initialises `watch` and `problems` with the functions and limits of the caller. If the limit is a
+ * share of the files, it has no effect until problems_limit() gets the number of files. */
 void pack_options_watch(const struct sheaf_pack_options *options, struct watch *watch,
                    struct problems *problems);
 

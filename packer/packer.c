@@ -811,6 +811,9 @@ static int packer_finish(struct sheaf_packer *p)
 
     packer_end_split(p);
     code = engine_drain(&p->engine, &p->error);
+    problems_limit(&p->problems, p->appended);
+    if (code == SHEAF_OK)
+        code = problems_verdict(&p->problems, &p->error);
     if (code == SHEAF_OK)
         code = problems_conserve(&p->problems, p->appended, p->engine.result.samples, &p->error);
     if (code == SHEAF_OK && !p->is_part)

@@ -354,6 +354,43 @@ static void test_bad_samples_are_skipped(void **state)
     free(report);
 }
 
+/* Packs one good sample and `bad` bad samples. Returns the code of sheaf_packer_finish(), or of the
+ * first call that fails. */
+static int pack_with_bad(const char *limit, int bad)
+{
+    char key[20];
+    int code;
+
+    options.on_error = SHEAF_SKIP;
+    options.overwrite = 1;
+    options.max_skipped = limit;
+    open_packer("out");
+    code = append("good", "jpg", tiny_jpeg, sizeof(tiny_jpeg));
+    for (int i = 0; i < bad && code == SHEAF_OK; i++) {
+        snprintf(key, sizeof(key), "bad%d", i);
+        code = append(key, "jpg", "1", 1);
+    }
+    if (code == SHEAF_OK)
+        code = sheaf_packer_finish(packer, &result);
+    if (code != SHEAF_OK)
+        assert_int_equal(sheaf_packer_error(packer)->reason, SHEAF_REASON_TOO_MANY_SKIPPED);
+    sheaf_packer_free(packer);
+    packer = NULL;
+    return code;
+}
+
+static void test_skipped_samples_are_limited(void **state)
+{
+    (void)state;
+    assert_int_equal(pack_with_bad("0", 0), SHEAF_OK);
+    assert_int_not_equal(pack_with_bad("0", 1), SHEAF_OK);
+    assert_int_equal(pack_with_bad("3", 3), SHEAF_OK);
+    assert_int_not_equal(pack_with_bad("2", 3), SHEAF_OK);
+    assert_int_equal(pack_with_bad("75%", 3), SHEAF_OK);
+    assert_int_not_equal(pack_with_bad("74%", 3), SHEAF_OK);
+    assert_int_equal(pack_with_bad("100%", 3), SHEAF_OK);
+}
+
 static void test_classes_come_first(void **state)
 {
     const char *const bad[] = { "a", "b\n" };
@@ -423,6 +460,7 @@ int main(void)
         TEST(test_samples_that_are_refused),
         TEST(test_labels_are_rounded_as_in_lists),
         TEST(test_bad_samples_are_skipped),
+        TEST(test_skipped_samples_are_limited),
         TEST(test_classes_come_first),
         TEST(test_abort_leaves_nothing),
         TEST(test_existing_data_sets),
