@@ -151,7 +151,10 @@ enum sheaf_reason {
     SHEAF_REASON_NO_COLUMN,         /* NOT_FOUND: no column has this name */
     /* With the code CHANGED: the data set was edited after the column (a field added to it after
      * packing) had been written. So the column belongs to an earlier state of the data set. */
-    SHEAF_REASON_OTHER_BASE
+    SHEAF_REASON_OTHER_BASE,
+    /* With the code EXISTS: the destination is claimed for a stored plan (sheaf_plan_make), whose
+     * parts are still to be packed or published. */
+    SHEAF_REASON_STORED_PLAN
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */

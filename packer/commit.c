@@ -178,8 +178,9 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = err_set(err, altered ? SHEAF_ERR_CORRUPT : SHEAF_ERR_NOT_FOUND, "%s: %zu of %zu "
-                       "shards are missing%s: %.*s", c->planned.output.dest, c->missing_count,
-                       count, altered ? " or altered" : "", (int)MIN(text.size, 800u),
+                       "shards are missing%s (pack their parts, then commit again): %.*s",
+                       c->planned.output.dest, c->missing_count, count,
+                       altered ? " or altered" : "", (int)MIN(text.size, 800u),
                        (const char *)text.data);
     buf_free(&text);
     return code;

@@ -51,7 +51,7 @@ int plan_store(const struct plan_facts *facts, const struct planner *planner,
     code = pack_output_open(&output, facts->dest, &setup, options->prefix, &facts->plan, err);
     output.sources = &source;
     output.source_count = source != NULL;
-    output.joins = true;
+    output.journal.stores_plan = true;
     if (code == SHEAF_OK)
         code = plan_store_write(facts, planner, options, url, &output, err);
     output_close(&output);

@@ -775,6 +775,9 @@ int destination_refuse_run(const struct output *o, const struct destination *d,
 {
     const char *holder = d->holder.holder;      /* empty: no claim, or an old one */
 
+    if (journal_is_stored_plan(&d->holder))
+        return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds %s", o->dest, holder),
+                           SHEAF_REASON_STORED_PLAN);
     err_set(err, SHEAF_ERR_EXISTS, "%s: holds an unfinished run%s%s%s", o->dest,
             holder[0] == '\0' ? "" : " (", holder, holder[0] == '\0' ? "" : ")");
     return err_because(err, SHEAF_ERR_EXISTS, SHEAF_REASON_UNFINISHED);
@@ -824,8 +827,16 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
 int destination_refuse_other_run(const struct output *o, const struct destination *d,
                                  struct sheaf_error *err)
 {
+    const bool is_stored = journal_is_stored_plan(&d->holder);
+
     if (d->claim != CLAIM_OF_OTHER_PLAN)
         return SHEAF_OK;
+    if (is_stored && !o->journal.stores_plan)   /* even the same files have another identity */
+        return destination_refuse_run(o, d, err);
+    if (!is_stored && o->journal.stores_plan)
+        return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "%s: holds an unfinished run of "
+                                        "another plan, or of no stored plan (%s)", o->dest,
+                                        d->holder.holder), SHEAF_REASON_OTHER_PLAN);
     return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "%s: the unfinished run had another "
                                     "plan (its source or options have changed since, or it was for "
                                     "another directory)", o->dest), SHEAF_REASON_OTHER_PLAN);

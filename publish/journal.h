@@ -99,6 +99,10 @@ struct journal_entry {
 
 struct journal {
     char *directory;            /* DEST/.sheaf-partial */
+    /* Set if this process only stores a plan, so that other processes pack the parts of the plan.
+     * The claim says so. If the destination is already claimed for the same plan, this process
+     * joins that run, where other processes take the destination over from it. */
+    bool stores_plan;
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
     /* A stage is a directory through which a run's files pass to their final names. Another run can
@@ -126,6 +130,9 @@ int journal_load(const struct journal *journal, struct journal_plan *plan,
  * system call that it has already begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
+/* Returns whether a claim was made for a stored plan. Returns false for claims made by release 0.3
+ * and earlier releases, which do not say so. */
+bool journal_is_stored_plan(const struct journal_plan *plan);
 /* Joins the run of a claim. */
 int journal_join(struct journal *journal, const struct journal_plan *holder,
                  struct sheaf_error *err);

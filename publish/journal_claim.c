@@ -44,7 +44,15 @@ static int journal_claim_describe(const struct journal_plan *plan, struct buf *t
     return code == SHEAF_OK ? put_sum(text, err) : code;
 }
 
-static int name_run(struct journal_plan *plan, struct sheaf_error *err)
+/* The beginning of the holder's name in the claim of a stored plan. */
+#define STORED_PLAN "a stored plan, by "
+
+bool journal_is_stored_plan(const struct journal_plan *plan)
+{
+    return strncmp(plan->holder, STORED_PLAN, strlen(STORED_PLAN)) == 0;
+}
+
+static int name_run(struct journal_plan *plan, bool stores_plan, struct sheaf_error *err)
 {
     const time_t now = time(NULL);
     char host[64] = "", date[32] = "";
@@ -58,8 +66,8 @@ static int name_run(struct journal_plan *plan, struct sheaf_error *err)
     (void)gethostname(host, sizeof(host) - 1);
     if (gmtime_r(&now, &parts) != NULL)
         strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    snprintf(plan->holder, sizeof(plan->holder), "process %ld on %s, since %s", (long)getpid(),
-             host, date);
+    snprintf(plan->holder, sizeof(plan->holder), "%sprocess %ld on %s, since %s",
+             stores_plan ? STORED_PLAN : "", (long)getpid(), host, date);
     return SHEAF_OK;
 }
 
@@ -103,7 +111,7 @@ static void leave_stage(struct journal *j)
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {
-    int code = name_run(&j->plan, err);
+    int code = name_run(&j->plan, j->stores_plan, err);
 
     j->plan.state = state;
     leave_stage(j);

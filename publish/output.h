@@ -29,10 +29,6 @@ struct output {
     struct journal journal;
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
-    /* A run may have claimed the destination and still be working. If `joins` is true, this process
-     * joins that run. If `joins` is false, a process that resumes takes the destination over from
-     * that run. */
-    bool joins;
     bool is_visible;            /* a manifest may exist */
     /* set if another split of the same run publishes the reports (lists of skipped and converted
      * files), so that this output must not publish them */

@@ -300,7 +300,7 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
     const enum claim_state state = d->holder.state;
     int code;
 
-    if (o->joins && state == CLAIM_READY)
+    if (o->journal.stores_plan && state == CLAIM_READY)
         return journal_join(&o->journal, &d->holder, err);
     code = output_claim_do(o, d, state, err);
     if (code == SHEAF_OK)

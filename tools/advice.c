@@ -26,6 +26,17 @@ static const struct advice all[] = {
       "if it has ended, --resume continues it and --overwrite starts again" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, " column ",
       "if its run has ended, --resume continues it, and sheaf column drop removes it" },
+    { SHEAF_REASON_STORED_PLAN, 0, " pack ",
+      "sheaf pack --plan PLAN packs it and sheaf commit PLAN publishes it; --overwrite starts "
+      "again" },
+    { SHEAF_REASON_STORED_PLAN, 0, " convert ",
+      "sheaf convert --plan PLAN packs it and sheaf commit PLAN publishes it; --overwrite starts "
+      "again" },
+    { SHEAF_REASON_STORED_PLAN, 0, " plan ",
+      "--resume keeps it if it is the same plan, and --overwrite starts again" },
+    { SHEAF_REASON_STORED_PLAN, 0, " column ",
+      "sheaf column add --plan PLAN writes it and sheaf commit PLAN publishes it; sheaf column "
+      "drop removes it" },
     { SHEAF_REASON_OTHER_PLAN, 0, " column ", "sheaf column drop removes it" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_NOT_FOUND, NULL,
       "the command that was packing it continues with --resume, and sheaf commit publishes the "

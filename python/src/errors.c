@@ -63,6 +63,9 @@ static const char *advice_of(const struct sheaf_error *error)
     case SHEAF_REASON_UNFINISHED:
         return error->code != SHEAF_ERR_EXISTS ? ""
                : " (resume=True continues it, overwrite=True starts again)";
+    case SHEAF_REASON_STORED_PLAN:
+        return " (sheaf.pack_part(PLAN) or sheaf.convert(plan=PLAN) packs it, sheaf.commit(PLAN) "
+               "publishes it, and overwrite=True starts again)";
     case SHEAF_REASON_FILE_EXISTS:
         return " (resume=True keeps what is there already, if it is the same)";
     default:

@@ -362,6 +362,8 @@ class PartsTest(Case):
         self.assertEqual((planned.samples, planned.shards), (100, whole.shards))
         with self.assertRaisesRegex(sheaf.NotFoundError, "shards are missing"):
             sheaf.commit(plan)
+        with self.assertRaisesRegex(sheaf.ExistsError, r"holds a stored plan, .* \(sheaf\.pack_part\(PLAN\) or"):
+            sheaf.pack(source, self.path("set"), **options, resume=True)
         told = []
         packed = [sheaf.pack_part(plan, part, 3, progress=told.append) for part in (2, 0, 1, 1)]
         self.assertEqual(sum(result.samples for result in packed[:3]), 100)

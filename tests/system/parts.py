@@ -193,13 +193,28 @@ class Parts:
         self.plan(where, many, plan, "webdataset", "none", "--shard-count", "2")
         done = self.run_sheaf("plan", where, many, "-o", other, "--format", "tfrecord",
                               status=None)
-        self.assert_error(done, "unfinished run")
+        self.assert_error(done, "holds a stored plan", "--resume keeps it if it is the same plan")
         self.run_sheaf("plan", where, many, "-o", other, "--format", "tfrecord", "--overwrite")
         self.assert_error(self.part(plan, 0, 1, status=None), "another plan")
         self.assert_error(self.run_sheaf("commit", plan, status=None), "another plan")
         self.part(other, 0, 1)
         self.run_sheaf("commit", other)
         self.assert_error(self.run_sheaf("commit", plan, status=None))
+
+    def test_pack_where_a_plan_is_stored(self):
+        """The plan is not taken for an interrupted run. The error says how the plan is packed, and how it is
+        replaced."""
+        source = make_tree(self.path("source"), image_tree(2, 5))
+        many, plan = self.spot("many"), self.spot("plan")
+        words = ("pack", self.source_of(source), many, "--format", "webdataset")
+        self.plan(self.source_of(source), many, plan, "webdataset", "none")
+        for more in ((), ("--resume",)):
+            self.assert_error(self.run_sheaf(*words, *more, status=None), "holds a stored plan, by process ",
+                              "sheaf pack --plan PLAN", "sheaf commit PLAN", "--overwrite starts again")
+        self.part(plan, 0, 1)
+        self.run_sheaf("commit", plan)
+        self.plan(self.source_of(source), many, plan, "webdataset", "none", "--overwrite")
+        self.run_sheaf(*words, "--overwrite")
 
     def test_a_plan_is_not_lost_to_another(self):
         """A plan of another destination, or a file that is not a plan, is never replaced."""

@@ -57,6 +57,16 @@ class Local(Parts, Case):
 
     # ---- What has nothing to do with the place -------------------------------------------------
 
+    def test_plan_where_a_pack_was_interrupted(self):
+        """A run without a stored plan cannot be continued by a plan. The error says so."""
+        source = make_tree(self.path("source"), dict(image_tree(2, 5), **{"z/bad.jpg": b"x"}))
+        words = (source, self.path("set"), "--format", "webdataset", "--shard-count", "5", "--no-shuffle")
+        sheaf("pack", *words, "--jobs", "1", status=1)
+        os.unlink(os.path.join(source, "z/bad.jpg"))
+        for more, said in (((), "unfinished run (process "), (("--resume",), "or of no stored plan (process ")):
+            self.assert_error(sheaf("plan", *words, "-o", self.path("plan"), *more, status=1), said,
+                              "--overwrite starts again")
+
     def test_several_sources(self):
         files = image_tree(4, 10)
         source = make_tree(self.path("source"), files)
