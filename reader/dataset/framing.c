@@ -186,6 +186,8 @@ static int damage(struct framing *w, struct sheaf_error *err)
     const uint64_t offset = w->begin;
     int code;
 
+    w->fault = *err;
+    w->fault_offset = w->at;
     place_error(offset, w->records++, err);
     code = resync(w, &w->kept);
     w->ended = code == SHEAF_END;

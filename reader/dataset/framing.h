@@ -60,6 +60,9 @@ struct framing {
      * frame (stored record), or during the search for a frame after other damage. */
     bool has_kept;
     struct sheaf_error kept;
+    /* The damage that was found last, without its place, and the offset at which it was found. */
+    struct sheaf_error fault;
+    uint64_t fault_offset;
     bool ended;                     /* true if no frame was found after damage */
     /* true if the next frame (stored record) comes directly after damage, so its beginning may be
      * missing */

@@ -30,7 +30,8 @@ struct item {
         /* if has_name is set: the record's line of the .lst file */
         const char *name;
         uint64_t offset;        /* otherwise: offset of the frame in the uncompressed shard */
-        /* If is_bad is set: the error of the record. `data` and `name` are not valid then. */
+        /* If is_bad is set: the error of the record. `name` is not valid then. `data` is NULL, or
+         * the damaged bytes of the record if the items lie together. */
         struct sheaf_error *bad;
     };
     uint64_t record;

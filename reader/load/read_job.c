@@ -454,6 +454,7 @@ static int finish_item(struct pass *p, const struct turn *t)
     item->name_size = 0;
     item->repeats = p->work->read->repeats;
     item->has_name = p->names != NULL;
+    item->data = NULL;
     if (p->names != NULL) {     /* Each line includes its newline. */
         name = p->names + (s->name_offsets[record] - s->name_offsets[p->whole.first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
@@ -466,6 +467,8 @@ static int finish_item(struct pass *p, const struct turn *t)
                              extent_names(s, record, 1));
     if (!item->is_bad)
         place_item(p, t, data, name, item->name_size);
+    else if (p->work->read->table != NULL)
+        item->data = data;
     return code;
 }
 

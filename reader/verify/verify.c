@@ -24,6 +24,7 @@
 #include "reader/verify/peer_index.h"
 #include "reader/verify/verify_fields.h"
 #include "reader/verify/verify_keys.h"
+#include "reader/verify/verify_rest.h"
 #include "store/interrupt.h"
 
 /* Largest number of problems of a shard that are reported with a message. Further problems are only
@@ -42,7 +43,16 @@
 struct wrong_line {
     uint64_t record, offset;
     uint32_t found, expected;
+    char *key;                      /* NULL if it is unknown */
 };
+
+#define WRONG_CRC "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index has " \
+                  "0x%08x"
+/* Format and arguments for the end of a message about a damaged record. `key` is NULL if the record
+ * cannot be decoded. */
+#define KEY_TOLD       "%s%.400s%s"
+#define KEY_WORDS(key) (key) == NULL ? "" : " (the sample ", (key) == NULL ? "" : (key), \
+                       (key) == NULL ? "" : ")"
 
 struct check {
     struct job job;
@@ -170,9 +180,10 @@ static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
 }
 
 /* Keeps a record with a wrong checksum, so that tell_wrong_lines can report it later. The record
- * must have a line in the .lst file. Returns false if too many records were kept already, or if
- * memory is exhausted. */
-static bool keep_wrong_line(struct check *c, uint64_t i, uint64_t offset, uint32_t found)
+ * must have a line in the .lst file. `key` may be NULL. Returns false if too many records were kept
+ * already, or if memory is exhausted. */
+static bool keep_wrong_line(struct check *c, uint64_t i, uint64_t offset, uint32_t found,
+                            const char *key)
 {
     struct wrong_line *grown = c->wrong_count == TOLD_MOST ? NULL
                              : realloc(c->wrong, (c->wrong_count + 1) * sizeof(*grown));
@@ -181,12 +192,14 @@ static bool keep_wrong_line(struct check *c, uint64_t i, uint64_t offset, uint32
         return false;
     c->wrong = grown;
     c->wrong[c->wrong_count++] = (struct wrong_line){ i, offset, found,
-                                                      c->open->section->crcs[i] };
+                                                      c->open->section->crcs[i],
+                                                      key == NULL ? NULL : strdup(key) };
     return true;
 }
 
 /* Reports the records that keep_wrong_line has kept. If the shard as a whole has the right hash
- * (`is_shard_right`), the records are intact, and their lines in the .lst file are damaged. */
+ * (`is_shard_right`), the records are intact, and their lines in the .lst file are damaged.
+ * Otherwise the records do not count as sound. */
 static void tell_wrong_lines(struct check *c, bool is_shard_right)
 {
     const char *url = c->owner->dataset->urls[c->shard];
@@ -196,11 +209,13 @@ static void tell_wrong_lines(struct check *c, bool is_shard_right)
 
         if (is_shard_right)
             problem(c, "%s: line %" PRIu64 ": CRC-32C of record and line 0x%08x, but the index has "
-                    "0x%08x; the shard itself is sound", c->open->names->url, w->record + 1,
-                    w->found, w->expected);
+                    "0x%08x; the shard itself is sound" KEY_TOLD, c->open->names->url,
+                    w->record + 1, w->found, w->expected, KEY_WORDS(w->key));
         else
-            problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index "
-                    "has 0x%08x", url, w->offset, w->record, w->found, w->expected);
+            problem(c, WRONG_CRC KEY_TOLD, url, w->offset, w->record, w->found, w->expected,
+                    KEY_WORDS(w->key));
+        c->samples -= !is_shard_right;
+        free(w->key);
     }
     free(c->wrong);
     c->wrong = NULL;
@@ -208,12 +223,15 @@ static void tell_wrong_lines(struct check *c, bool is_shard_right)
 }
 
 /* Compares a frame (stored record) with entry `i` of the index. Reports a different offset, size or
- * checksum. */
-static int verify_compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
-                          size_t line_size)
+ * checksum. `key` is the key of its sample, or NULL. Returns false if the record is damaged. If the
+ * record or its line of the .lst file may be damaged, returns true, and tell_wrong_lines reports
+ * it later. */
+static bool verify_compare(struct check *c, uint64_t i, const struct frame *frame,
+                           const struct record *record, const char *key)
 {
     const struct index_section *s = c->open->section;
-    const char *name = c->owner->dataset->urls[c->shard];
+    const char *name = c->owner->dataset->urls[c->shard], *line = record->name_line;
+    const size_t line_size = record->name_line_size;
     uint32_t crc = frame->crc;
 
     if (frame->offset != s->offsets[i] || frame->size != index_frame_bytes(s, i))
@@ -222,16 +240,17 @@ static int verify_compare(struct check *c, uint64_t i, const struct frame *frame
                 frame->size, plural(frame->size), s->offsets[i], index_frame_bytes(s, i),
                 plural(index_frame_bytes(s, i)));
     if (s->crcs == NULL)
-        return SHEAF_OK;
+        return true;
     if (line != NULL)
         crc = crc32c(crc, line, line_size);
     if (line != NULL && line[line_size] != '\n')
-        problem(c, "%s: line %" PRIu64 ": does not end with a newline", c->open->names->url, i + 1);
-    if (crc != s->crcs[i] &&
-        (line == NULL || !keep_wrong_line(c, i, frame->offset, crc)))
-        problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": CRC-32C 0x%08x, but the index has "
-                "0x%08x", name, frame->offset, i, crc, s->crcs[i]);
-    return SHEAF_OK;
+        problem(c, "%s: line %" PRIu64 ": does not end with a newline" KEY_TOLD,
+                c->open->names->url, i + 1, KEY_WORDS(key));
+    if (crc == s->crcs[i] ||
+        (line != NULL && keep_wrong_line(c, i, frame->offset, crc, key)))
+        return true;
+    problem(c, WRONG_CRC KEY_TOLD, name, frame->offset, i, crc, s->crcs[i], KEY_WORDS(key));
+    return false;
 }
 
 /* Compares a sample with the manifest, and adds it to the counts. Reports a problem if the sample
@@ -292,6 +311,25 @@ static bool has_place(const struct check *c, uint64_t i)
            (c->problem_count == 0 || dataset_source(c->owner->dataset, c->shard)->has_manifest);
 }
 
+/* Checks the content of a record: compares the sample with the manifest, and adds it to the
+ * counts. */
+static int verify_count_sample(struct check *c, const struct record *record, uint64_t offset,
+                               const struct sheaf_sample *sample)
+{
+    const struct sheaf_dataset *source = dataset_source(c->owner->dataset, c->shard);
+    int code;
+
+    verify_count_labels(c, record->record, offset, sample);
+    code = tally_add(&c->fields, sample, &c->error);
+    if (source->has_manifest)
+        verify_check_sample(c, record->record, offset, sample);
+    if (code == SHEAF_OK && !source->manifest.ours)
+        code = repeated_keys_add(&c->owner->repeated, sample->key, c->shard, record->record,
+                                 &c->error);
+    return code;
+}
+
+/* Checks a frame (stored record). Counts its sample if it is sound. */
 static int verify_check_frame(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct sheaf_dataset *d = c->owner->dataset, *source = dataset_source(d, c->shard);
@@ -300,30 +338,27 @@ static int verify_check_frame(struct check *c, uint64_t i, const struct frame *f
                              .record = i };
     struct sheaf_sample sample;
     struct sheaf_error error;
+    bool is_sound = true, is_decoded;
     int code = SHEAF_OK;
 
-    if (has_place(c, i)) {
-        if (c->open->names != NULL)
-            code = verify_name_line(c, i, &record.name_line, &record.name_line_size);
-        if (code == SHEAF_OK)
-            code = verify_compare(c, i, frame, record.name_line, record.name_line_size);
-    }
+    c->largest = MAX(c->largest, frame->size);
+    if (has_place(c, i) && c->open->names != NULL)
+        code = verify_name_line(c, i, &record.name_line, &record.name_line_size);
     if (code != SHEAF_OK)
         return code;
-    if (c->open == NULL && source->manifest.ours && source->format->has_names)
+    if (c->open == NULL && source->manifest.ours && source->format->has_names) {
+        c->samples++;
         return SHEAF_OK;    /* The name is missing, which was reported before. */
-    if (source->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
+    }
+    is_decoded = source->format->decode(&record, &context, &c->scratch, &sample, &error)
+                 == SHEAF_OK;
+    if (has_place(c, i))
+        is_sound = verify_compare(c, i, frame, &record, is_decoded ? sample.key : NULL);
+    if (!is_decoded)
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);
-    else {
-        verify_count_labels(c, i, frame->offset, &sample);
-        code = tally_add(&c->fields, &sample, &c->error);
-        if (source->has_manifest)
-            verify_check_sample(c, i, frame->offset, &sample);
-        if (code == SHEAF_OK && !source->manifest.ours)
-            code = repeated_keys_add(&c->owner->repeated, sample.key, c->shard, i, &c->error);
-    }
-    return code;
+    c->samples += is_sound && is_decoded;
+    return is_decoded ? verify_count_sample(c, &record, frame->offset, &sample) : SHEAF_OK;
 }
 
 static int add_to_peers(struct check *c, const struct frame *frame)
@@ -352,7 +387,86 @@ static int look_again(struct check *c, struct walk *walk, struct frame *frame,
     return walk_next(walk, frame, err);
 }
 
-/* Checks all frames (stored records) of the shard. Sets c->samples to the number of frames. */
+/* Reports a bad record that rest_read has found. All missing records at the end of a truncated
+ * shard are reported together. */
+static int verify_take_bad(struct check *c, const struct item *item)
+{
+    const struct sheaf_dataset *d = c->owner->dataset;
+    const struct decode_context context = dataset_decode_context(d, c->shard);
+    const uint64_t left = c->open->section->samples - item->record - 1;
+    struct record record = { .data = item->data, .size = item->size, .shard = c->shard,
+                             .record = item->record };
+    const char *key = NULL;
+    struct sheaf_sample sample;
+    struct sheaf_error error;
+
+    if (item->bad->code == SHEAF_ERR_TRUNCATED && left != 0) {
+        problem(c, "%s; with the %" PRIu64 " record%s after it, %" PRIu64 " records are missing",
+                item->bad->message, left, plural(left), left + 1);
+        return SHEAF_END;
+    }
+    if (item->has_name && verify_name_line(c, item->record, &record.name_line,
+                                           &record.name_line_size) != SHEAF_OK)
+        record.name_line = NULL;
+    if (item->data != NULL && dataset_source(d, c->shard)->format
+                                  ->decode(&record, &context, &c->scratch, &sample, &error)
+                                  == SHEAF_OK)
+        key = sample.key;
+    problem(c, "%s" KEY_TOLD, item->bad->message, KEY_WORDS(key));
+    return SHEAF_OK;
+}
+
+/* Implements rest.take. */
+static int verify_take_item(void *context, const struct item *item, struct sheaf_error *err)
+{
+    struct check *c = context;
+    const struct index_section *s = c->open->section;
+    struct frame frame = { .data = item->data, .size = item->size,
+                           .offset = s->offsets[item->record] };
+    int code;
+
+    if (item->is_bad)
+        return verify_take_bad(c, item);
+    (void)dataset_source(c->owner->dataset, c->shard)
+        ->format->check(item->data, item->size, &frame.crc, err);   /* The reader has checked it. */
+    code = verify_check_frame(c, item->record, &frame);
+    if (code != SHEAF_OK)
+        *err = c->error;
+    return code;
+}
+
+/* Reads the rest of the shard, from record `first` on, as a reader reads it, because the walk has
+ * found damage. Reports the records that a reader would lose. If no record is damaged, reports
+ * the damage outside of the records, which the walk has found. */
+static int verify_rest(struct check *c, struct walk *walk, uint64_t first)
+{
+    const struct checks *all = c->owner;
+    const struct framing *w = &walk->frames.framing;
+    const struct rest rest = {
+        .dataset = all->dataset, .shard = c->open, .limit = all->frame_limit,
+        .interrupt = all->options->interrupt, .take = verify_take_item, .context = c,
+    };
+    int code;
+
+    frames_close(&walk->frames);        /* gives its memory back */
+    code = rest_read(&rest, first, &c->error);
+    if (code == SHEAF_OK && c->problem_count + c->wrong_count == 0 && w->dead)
+        problem(c, "%s: all of its samples can be read, but other bytes are damaged: %s",
+                all->dataset->urls[c->shard], w->fault.message);
+    else if (code == SHEAF_OK && c->problem_count + c->wrong_count == 0)
+        problem(c, "%s: all of its samples can be read, but other bytes are damaged: offset %"
+                PRIu64 ": %s", all->dataset->urls[c->shard], w->fault_offset, w->fault.message);
+    return code;
+}
+
+/* Returns true if the rest of a damaged shard can be read by the index, from record `first` on. */
+static bool has_rest(const struct check *c, uint64_t first)
+{
+    return c->open != NULL && c->open->section->crcs != NULL && first < c->open->section->samples &&
+           dataset_source(c->owner->dataset, c->shard)->has_manifest;
+}
+
+/* Checks all frames (stored records) of the shard. Sets c->samples to the number of sound ones. */
 static int check_frames(struct check *c, struct walk *walk)
 {
     for (;;) {
@@ -364,7 +478,9 @@ static int check_frames(struct check *c, struct walk *walk)
             code = look_again(c, walk, &frame, &error);
         if (code == SHEAF_END)
             return SHEAF_OK;
-        if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED) {
+        if (framing_is_damage(code) && has_rest(c, walk->frames.given))
+            return verify_rest(c, walk, walk->frames.given);
+        if (framing_is_damage(code)) {
             problem(c, "%s", error.message);
         } else if (code != SHEAF_OK) {
             c->error = error;
@@ -375,8 +491,6 @@ static int check_frames(struct check *c, struct walk *walk)
                 code = add_to_peers(c, &frame);
             if (code != SHEAF_OK)
                 return code;
-            c->samples++;
-            c->largest = MAX(c->largest, frame.size);
         }
     }
 }
@@ -461,6 +575,7 @@ static void verify_check_shard(struct job *job)
         code = peer_index_begin(&c->peers, all->dataset, c->shard, &c->error);
         if (code == SHEAF_OK)
             code = check_frames(c, &walk);
+        c->passed_over = framing_passed_over(&walk.frames.framing);
         if (code == SHEAF_OK)
             code = walk_hash(&walk, expected[0] == '\0' ? NULL : expected, hash, &c->error);
         tell_wrong_lines(c, code == SHEAF_OK && expected[0] != '\0' &&
@@ -470,7 +585,6 @@ static void verify_check_shard(struct job *job)
         if (code == SHEAF_OK)
             code = check_peers(c);
         c->bytes = walk.offset;
-        c->passed_over = framing_passed_over(&walk.frames.framing);
         walk_close(&walk);
     }
     /* If an error concerns only this shard, it is reported as a problem of the shard, and the other

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Tests shards with damage after which no record can be found. The lost bytes must be reported and counted."""
+"""Tests shards with damage after which no record can be found. The lost bytes must be reported and counted. If there is
+an index, verify must report exactly the samples that a reader loses."""
 
 import gzip
 import json
 import os
+import random
 import re
 import zlib
 
 import writers
-from support import Case, read, sheaf, write
+from support import CODECS, CONTAINERS, Case, flip, pack, read, sheaf, shards_of, write
 
 SKIP = ("--on-corrupt", "skip")
 
@@ -114,3 +116,100 @@ class LostRest(Case):
                 done = sheaf("cat", self.path("lz4"), "--null", "--memory", memory, *SKIP)
                 self.assertIn(b"samples 99\n", done.stdout)
                 self.assertRegex(done.stderr, br"record \d+: .*CRC")
+
+
+class VerifyAndReader(Case):
+    @classmethod
+    def share(cls):
+        cls.tree = os.path.join(cls.shared, "tree")
+        draw = random.Random(3)
+        for i in range(100):        # Half of the samples can be compressed.
+            write(os.path.join(cls.tree, "%03d.bin" % i),
+                  draw.randbytes(3000) if i % 2 else b"sample %03d " % i * 300)
+
+    def packed(self, container, codec):
+        """Packs the tree into one shard."""
+        place = self.path(container + codec)
+        pack(self.tree, place, container, codec)
+        return place
+
+    def lost(self, folder):
+        """Returns the records that verify names, and the records that a reader skips."""
+        verify = sheaf("verify", folder, status=1).stderr.decode()
+        cat = sheaf("cat", folder, "--null", "--no-shuffle", *SKIP).stderr.decode()
+        named = re.findall(r"^sheaf: \S+: offset \d+, record (\d+): .*", verify, re.M)
+        sound = re.search(r"has (\d+) sound samples, but the manifest says (\d+)", verify)
+        skipped = re.findall(r"skipped: \S+: offset \d+, record (\d+): ", cat)
+        self.assertEqual(int(sound[2]) - int(sound[1]) if sound else 0, len(skipped), verify)
+        self.assertIn("XXH3-128 is", verify)
+        return sorted(map(int, named)), sorted(map(int, skipped)), verify
+
+    def test_verify_names_the_samples_that_a_reader_loses(self):
+        for container in CONTAINERS:
+            for codec in CODECS:
+                good = self.packed(container, codec)
+                path = os.path.join(good, *shards_of(good))
+                data = read(path)
+                flips = [flip(data, len(data) * i // 8, 0x10) for i in range(1, 8)]
+                garbage = data[:len(data) // 2] + b"\xa5" * 900 + data[len(data) // 2 + 900:]
+                for i, bad in enumerate(flips + [garbage]):
+                    with self.subTest(container=container, codec=codec, damage=i):
+                        write(path, bad)
+                        named, skipped, said = self.lost(good)
+                        self.assertEqual(named, skipped, said)
+                        self.assertGreater(len(named), 0)
+                        self.assertNotIn("is lost", said)
+
+    def test_one_flipped_bit_loses_one_sample(self):
+        """The bit is in a sample that cannot be compressed, so it changes one byte of this sample."""
+        for container in CONTAINERS:
+            for codec in CODECS:
+                good = self.packed(container, codec)
+                path = os.path.join(good, *shards_of(good))
+                data = read(path)
+                at = data.find(read(os.path.join(self.tree, "051.bin"))[1000:1020])
+                if at < 0:          # gzip codes literals with a varying number of bits.
+                    continue
+                write(path, flip(data, at))
+                with self.subTest(container=container, codec=codec):
+                    named, skipped, said = self.lost(good)
+                    self.assertEqual(named, skipped)
+                    self.assertEqual(len(named), 1)
+                    self.assertIn("(the sample 051)", said)
+
+    def test_a_truncated_shard(self):
+        """The missing records are reported together."""
+        for codec in CODECS:
+            good = self.packed("tfrecord", codec)
+            path = os.path.join(good, *shards_of(good))
+            data = read(path)
+            write(path, data[:len(data) // 2])
+            with self.subTest(codec=codec):
+                verify = sheaf("verify", good, status=1).stderr.decode()
+                first, count = re.search(r"record (\d+): .*with the \d+ records after it, (\d+) records are missing",
+                                         verify).groups()
+                cat = sheaf("cat", good, "--null", *SKIP, status=None).stderr.decode()
+                self.assertEqual(int(first) + int(count), 100)
+                self.assertEqual(int(count), cat.count("skipped: "))
+
+    def test_damage_outside_of_the_samples(self):
+        """The checksum at the end of a gzip stream, or the end mark of a tar."""
+        for codec, said in (("gzip", "incorrect data check"), ("none", "offset ")):
+            good = self.packed("webdataset", codec)
+            path = os.path.join(good, *shards_of(good))
+            data = read(path)
+            write(path, flip(data, len(data) - (8 if codec == "gzip" else 1000), 0x10))
+            with self.subTest(codec=codec):
+                named, skipped, verify = self.lost(good)
+                self.assertEqual((named, skipped), ([], []), verify)
+                self.assertRegex(verify, "all of its samples can be read, but other bytes are damaged: .*" + said)
+
+    def test_little_memory(self):
+        """The blocks are decompressed in steps if memory is short."""
+        for codec in ("gzip", "lz4", "zstd"):
+            good = self.packed("tfrecord", codec)
+            path = os.path.join(good, *shards_of(good))
+            write(path, flip(read(path), 90000, 0x10))
+            with self.subTest(codec=codec):
+                self.assertEqual(sheaf("verify", good, status=1).stderr,
+                                 sheaf("verify", good, "--memory", "256KiB", "--threads", "1", status=1).stderr)
