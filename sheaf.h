@@ -1269,7 +1269,7 @@ struct sheaf_repair_options {
     const char *const *s3;          /* NULL; as in sheaf_pack_options */
 };
 struct sheaf_repair_result {
-    uint64_t files;                 /* files that were checked or named */
+    uint64_t files;                 /* files that were checked, with the manifest; or named */
     uint64_t damaged, repaired;     /* files */
     uint64_t memory_peak_bytes;
     /* 1 if `from` named a copy of the data set; 0 if it named the sources from which the data set

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "base/sized.h"
+#include "packer/source/source.h"
 #include "publish/destination.h"
 #include "publish/own_source.h"
 #include "store/interrupt.h"
@@ -75,6 +76,35 @@ static int open_copy(struct repair *r, struct sheaf_error *err)
     return code;
 }
 
+/* Implements store_entry_fn: ends the walk at the first object. */
+static int repair_found_object(void *context, const struct store_entry *entry)
+{
+    (void)context, (void)entry;
+    return SHEAF_END;
+}
+
+/* Returns an error if a source does not exist. Otherwise a wrong path would be noticed only when a
+ * shard is damaged. */
+static int repair_check_sources(const struct repair *r, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < r->from_count && code == SHEAF_OK; i++) {
+        struct source source;
+
+        code = source_open(r->from[i], r->options.root, &source, err);
+        if (code != SHEAF_OK)
+            break;
+        if (source.ops->at == SOURCE_AT_PREFIX)
+            code = store_walk(source.url, repair_found_object, NULL, err);
+        if (code == SHEAF_OK && source.ops->at == SOURCE_AT_PREFIX)
+            code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no object has this prefix", r->from[i]);
+        code = code == SHEAF_END ? SHEAF_OK : code;
+        source_close(&source);
+    }
+    return code;
+}
+
 static int repair_open_dataset(struct repair *r, const char *dataset, struct sheaf_error *err)
 {
     int code = in_place_directory(dataset, &r->directory, err);
@@ -93,7 +123,7 @@ static int repair_open_dataset(struct repair *r, const char *dataset, struct she
         code = open_copy(r, err);
     if (code == SHEAF_OK)
         code = refuse_own_source(r->directory, r->from, r->from_count, err);
-    return code;
+    return code == SHEAF_OK && r->copy == NULL ? repair_check_sources(r, err) : code;
 }
 
 /* Opens the data set's directory for writing the repaired shards. A hash identifies a run. All

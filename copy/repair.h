@@ -35,6 +35,7 @@ struct repair_file {
     /* whether the file does not match its shard; a separate member, because another thread may set
      * `damage` at the same time */
     bool differs;
+    bool is_absent;             /* whether it is missing, and need not exist */
     bool is_repaired;
     bool is_made;               /* made from other files, not copied */
     char *fault;                /* why the file could not be repaired; or NULL */

@@ -276,10 +276,12 @@ static int repair_check_file(void *context, const char *name, const struct store
         known = expected_size(r, f, &expected, err);
     if (code != SHEAF_OK || (known != SHEAF_OK && known != SHEAF_END))
         return code != SHEAF_OK ? code : known;
-    if (known == SHEAF_OK && expected == UINT64_MAX)
+    f->is_absent = bytes == UINT64_MAX && f->may_lack &&
+                   (known == SHEAF_END || expected == UINT64_MAX);
+    if (f->is_absent || (known == SHEAF_OK && expected == UINT64_MAX))
         return SHEAF_OK;
     if (bytes == UINT64_MAX)
-        f->damage = known == SHEAF_OK || !f->may_lack ? "is missing" : NULL;
+        f->damage = "is missing";
     else if (known == SHEAF_OK && bytes != expected)
         f->damage = "has another size than when it was packed";
     else if (f->kind == REPAIR_SHARD)
@@ -348,7 +350,8 @@ static int repair_check_check_table(const struct repair *r, struct repair_file *
              code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_ARGUMENT ||
              code == SHEAF_ERR_UNSUPPORTED)
         f->damage = "has other bytes than those that were packed";
-    return f->damage != NULL || code == SHEAF_END ? SHEAF_OK : code;
+    f->is_absent = f->damage == NULL && code == SHEAF_END;
+    return f->is_absent || f->damage != NULL ? SHEAF_OK : code;
 }
 
 /* ---- After the repair ------------------------------------------------------------------------ */
@@ -419,11 +422,13 @@ static int repair_check_all(struct repair *r, struct sheaf_error *err)
         r->progress.done_bytes += repair_check_bytes_of(r, f);
         watch_show(&r->watch, &r->progress);
     }
-    r->result.files = r->file_count;
     code = several_close(&several, code, err);
-    for (size_t i = 0; i < r->file_count; i++)
+    r->result.files = 1;            /* The manifest was checked when the data set was opened. */
+    for (size_t i = 0; i < r->file_count; i++) {
+        r->result.files += !r->files[i].is_absent;
         if (r->files[i].differs && r->files[i].damage == NULL)
             r->files[i].damage = REPAIR_DIFFERS;
+    }
     return code;
 }
 

@@ -607,6 +607,23 @@ class Repair(Case):
         sheaf("view", self.dest, "-o", view)
         self.assert_error(sheaf("repair", view, "--from", self.source, status=1), "is a view")
 
+    def test_a_missing_source_of_a_sound_data_set(self):
+        self.pack()
+        for more in ((), ("--dry-run",), ("--from", self.source)):
+            self.assert_error(self.repair(*more, source=self.path("nowhere"), status=1), "nowhere",
+                              "No such file or directory")
+
+    def test_the_count_of_checked_files(self):
+        """Optional files that the data set does not have are not counted."""
+        for container in CONTAINERS:
+            self.pack(container=container)
+            for source in (self.source, self.path("copy")):
+                with self.subTest(container=container, source=source):
+                    files = json.loads(self.repair("--json", source=source).stdout)["files"]
+                    self.assertEqual(files, len(os.listdir(self.dest)))
+                    os.unlink(self.at("dataset.keys"))
+                    self.assertEqual(json.loads(self.repair("--json", source=source).stdout)["files"], files)
+
     # ---- Others, and interruption ---------------------------------------------------------------
 
     def test_other_runs_are_not_disturbed(self):
@@ -688,6 +705,8 @@ class Remote(servers.S3Case):
                                   if n not in (names[2], names[5])},
                                  {n: t for n, t in tags.items()
                                   if n not in (names[2], names[5])})
+        wrong = self.sheaf("repair", dest, "--from", self.url("wrong"), status=1)
+        self.assert_error(wrong, "wrong", "no object has this prefix")
         os.unlink(os.path.join(local, names[1]))
         self.sheaf("repair", local, "--from", dest)
         self.assert_same_objects("set", local)
