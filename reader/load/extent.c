@@ -14,7 +14,7 @@ size_t run_row(const struct run *runs, size_t run_count, struct run *whole)
     return n;
 }
 
-struct extent extent_of(const struct run *run, enum read_how how)
+struct extent extent_of(const struct run *run, bool by_record)
 {
     const struct index_section *s = run->shard->section;
     const uint64_t last = run->first + run->count - 1;
@@ -25,7 +25,7 @@ struct extent extent_of(const struct run *run, enum read_how how)
         return e;
     e.block = index_block_of(s, e.begin);
     e.block_end = index_block_of(s, e.end - 1) + 1;
-    if (how == READ_WHOLE) {
+    if (!by_record) {
         e.begin = s->blocks[e.block].raw_offset;
         e.end = s->blocks[e.block_end].raw_offset;
     }
@@ -57,6 +57,6 @@ bool extent_is_in_block(const struct run *run)
 
     if (run->shard->section->blocks == NULL)
         return false;
-    e = extent_of(run, READ_PARTS);
+    e = extent_of(run, true);
     return e.block_end == e.block + 1;
 }

@@ -30,19 +30,6 @@ struct run {
  * record of the first run to the last record of the last one. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
-/* How the blocks of a codec are decompressed. */
-enum read_how {
-    /* Decompress all codec blocks of the read completely. Also used if the shard is not compressed.
-     */
-    READ_WHOLE,
-    /* Read a single block completely, but decompress only the needed records, each directly to its
-     * destination. */
-    READ_PARTS,
-    /* Like READ_PARTS, but the stored bytes of the block are read in small steps. Only the bytes of
-     * one step are in memory at a time, so this takes less memory. */
-    READ_STEPS,
-};
-
 /* Range of bytes of the uncompressed shard, from `begin` to `end` - 1. If the shard is compressed
  * in blocks, these bytes are in the blocks `block` to `block_end` - 1. */
 struct extent {
@@ -50,9 +37,9 @@ struct extent {
     uint64_t block, block_end;
 };
 /* Returns the range of uncompressed bytes that a read of the run brings into memory. If the shard
- * is compressed and `how` is READ_WHOLE, these are all bytes of the codec blocks in which the
+ * is compressed and `by_record` is false, these are all bytes of the codec blocks in which the
  * records lie. Otherwise they are the bytes from the first to the last record. */
-struct extent extent_of(const struct run *run, enum read_how how);
+struct extent extent_of(const struct run *run, bool by_record);
 /* Returns true if all records of the run (a range of records) are in one block of the codec. Then
  * they can be decompressed without the rest of the block. */
 bool extent_is_in_block(const struct run *run);

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/load/unpack.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
 /* When only 1 / DUE_PART of the steps (draws) before FAR are left, FAR is set to a later step. */
@@ -169,7 +170,8 @@ static size_t horizon_read_block(struct loader *l, struct horizon *h, struct sha
 {
     const struct index_section *s = shard->section;
     struct run runs[SHARE_MOST];
-    struct read_plan plan = { .runs = runs, .how = READ_STEPS, .apart = true };
+    struct read_plan plan = { .runs = runs, .apart = true,
+                              .step_bytes = unpack_step(shard->object->is_remote) };
     struct read *read;
     uint64_t block = 0;
     size_t n;
@@ -181,7 +183,7 @@ static size_t horizon_read_block(struct loader *l, struct horizon *h, struct sha
 
         if (s->blocks == NULL)
             break;
-        e = extent_of(&run, READ_STEPS);
+        e = extent_of(&run, true);
         if (n == 0)
             block = e.block;
         if (e.block != block || e.block_end != block + 1)

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/load/unpack.h"
 
 /* A read that needs n bytes may use the buffers of an earlier read, but only if these are not much
  * too large: they have at most 2 * n + KEPT_MORE_BYTES bytes. */
@@ -241,15 +242,14 @@ int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, b
     struct read_plan plan = { .runs = &run, .run_count = 1, .repeats = repeats };
     int code = SHEAF_END;
 
-    plan.how = extent_is_in_block(&run) ? READ_PARTS : READ_WHOLE;
+    plan.step_bytes = extent_is_in_block(&run) ? UINT64_MAX : 0;
     /* A remote codec block is read with one request if there is enough memory, because many small
      * requests would take longer. */
-    if (plan.how == READ_PARTS && shard->object->is_remote)
+    if (plan.step_bytes != 0 && shard->object->is_remote)
         code = loader_begin(l, &plan, LOADER_SOON, read, err);
     if (code != SHEAF_END)
         return code;
-    if (plan.how == READ_PARTS)
-        plan.how = READ_STEPS;
+    plan.step_bytes = MIN(plan.step_bytes, unpack_step(shard->object->is_remote));
     return loader_begin(l, &plan, share, read, err);
 }
 
@@ -258,7 +258,8 @@ uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record)
     const struct run run = { .shard = (struct shard *)(uintptr_t)shard, .first = record,
                              .count = 1 };
     const struct read_plan plan = { .runs = &run, .run_count = 1,
-                                    .how = extent_is_in_block(&run) ? READ_STEPS : READ_WHOLE };
+                                    .step_bytes = extent_is_in_block(&run)
+                                        ? unpack_step(shard->object->is_remote) : 0 };
     const struct read_needs n = read_needs_of(&plan);
 
     return n.work + n.block;

@@ -24,6 +24,7 @@
 #include "reader/load/kept.h"
 #include "reader/load/shard_pool.h"
 #include "reader/load/stretch.h"
+#include "reader/load/unpack.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
 #define GROUP_BYTES      ((uint64_t)8 << 20)    /* largest size of a group that contains gaps */
@@ -269,7 +270,7 @@ static struct read_plan plan_group(const struct call *c, struct record_group *g,
     }
     (void)run_row(runs, plan.run_count, &whole);
     if (extent_is_in_block(&whole))
-        plan.how = shard->object->is_remote ? READ_PARTS : READ_STEPS;
+        plan.step_bytes = shard->object->is_remote ? UINT64_MAX : unpack_step(false);
     return plan;
 }
 

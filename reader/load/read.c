@@ -37,7 +37,7 @@ static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 {
     return (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct fetch)
            + plan->run_count * sizeof(struct run)
-           + (plan->how == READ_WHOLE ? 0 : count * sizeof(struct unpack_part));
+           + (plan->step_bytes == 0 ? 0 : count * sizeof(struct unpack_part));
 }
 
 struct read_needs read_needs_of(const struct read_plan *plan)
@@ -46,23 +46,22 @@ struct read_needs read_needs_of(const struct read_plan *plan)
     uint64_t stored = 0;
 
     for (size_t i = 0, row; i < plan->run_count; i += row) {
-        const bool is_remote = plan->runs[i].shard->object->is_remote;
         struct run whole;
         struct extent e;
         uint64_t most;
 
         row = run_row(plan->runs + i, plan->run_count - i, &whole);
-        e = extent_of(&whole, plan->how);
+        e = extent_of(&whole, plan->step_bytes != 0);
         most = extent_stored(&whole, &e);
-        if (plan->how == READ_WHOLE)
+        if (plan->step_bytes == 0)
             n.data += e.end - e.begin;
-        stored = MAX(stored, plan->how == READ_STEPS ? unpack_room(is_remote, most) : most);
+        stored = MAX(stored, read_stored_room(plan->step_bytes, most));
         n.names += extent_beside(&whole);
         for (size_t k = i; k < i + row; k++) {
             const struct run *run = &plan->runs[k];
 
-            if (plan->how != READ_WHOLE) {
-                e = extent_of(run, plan->how);
+            if (plan->step_bytes != 0) {
+                e = extent_of(run, true);
                 n.data += e.end - e.begin;
             }
             if (plan->apart)
@@ -73,7 +72,7 @@ struct read_needs read_needs_of(const struct read_plan *plan)
     }
     n.work += tables_bytes(plan, n.count) + stored;
     if (plan->apart) {
-        n.work += n.names + (plan->how == READ_WHOLE ? n.data : 0);
+        n.work += n.names + (plan->step_bytes == 0 ? n.data : 0);
         n.pieces += n.span * sizeof(struct item *) + HEAP_HEAD_BYTES;
     } else {
         n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + n.data + n.names;
@@ -83,7 +82,7 @@ struct read_needs read_needs_of(const struct read_plan *plan)
 
 uint64_t read_most(const struct manifest_shard *m, bool is_packed, bool is_remote)
 {
-    return m->largest + (is_packed ? unpack_room(is_remote, m->bytes) : 0) + m->names_bytes
+    return m->largest + (is_packed ? MIN(m->bytes, unpack_step(is_remote)) : 0) + m->names_bytes
            + sizeof(struct item) + sizeof(struct run) + sizeof(struct unpack_part)
            + READ_PORTIONS * sizeof(struct fetch) + sizeof(struct work) + sizeof(struct read);
 }
@@ -137,7 +136,7 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
     r->item_bytes = item_bytes(columns);
     w->read = r;
     w->dataset = dataset;
-    w->how = plan->how;
+    w->step_bytes = plan->step_bytes;
     w->data_bytes = n.data;
     w->names_bytes = n.names;
     w->fetches = work_room(&w->tables, tables_bytes(plan, n.count), err);

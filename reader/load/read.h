@@ -12,7 +12,7 @@
  * Then an item that stays in memory does not keep the others in memory.
  *
  * The code that begins a read provides the memory for the items. It also decides whether codec
- * blocks are decompressed completely or record by record (enum read_how). */
+ * blocks are decompressed completely or record by record (step_bytes). */
 #ifndef READER_READ_H
 #define READER_READ_H
 
@@ -71,7 +71,11 @@ static inline size_t item_bytes(size_t column_count)
 struct read_plan {
     const struct run *runs;
     size_t run_count;
-    enum read_how how;
+    /* 0 if all codec blocks of the read are decompressed completely, or if the shard is not
+     * compressed. Otherwise the records must lie in a single block. Only these records are
+     * decompressed, each directly to its destination, and the stored bytes of the block are read in
+     * steps of this number of bytes. Only the bytes of one step are in memory at a time. */
+    uint64_t step_bytes;
     bool apart;
     bool repeats;               /* true if its items repeat a sample as padding */
 };
@@ -92,6 +96,12 @@ struct read_needs {
     uint64_t data, names;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
+/* Returns the size in bytes of the buffer for the stored bytes of codec blocks, if a read in steps
+ * of `step_bytes` bytes needs `stored` stored bytes. */
+static inline uint64_t read_stored_room(uint64_t step_bytes, uint64_t stored)
+{
+    return step_bytes != 0 && step_bytes < stored ? step_bytes : stored;
+}
 /* Returns an upper bound, in bytes, for the memory that is needed to read a single record of this
  * shard. Computed from the manifest only, so the index section of the shard need not be in
  * memory. */
@@ -143,7 +153,7 @@ struct work {
     /* runs (ranges of records) of the read, whose shards are in use */
     struct run *runs;
     size_t run_count;
-    enum read_how how;
+    uint64_t step_bytes;        /* see struct read_plan */
     volatile int cancelled;     /* If it is not zero, the job ends soon. */
     bool is_fetched;
     struct fetch *fetches;      /* table in `tables` with one element for each portion */

@@ -37,8 +37,10 @@ struct pass {
     /* the range of bytes of the stored shard that is read: from offset `begin` to offset `end` - 1
      */
     uint64_t begin, end;
-    /* memory into which these stored bytes are read */
+    /* Memory of `room_bytes` bytes into which these stored bytes are read. It is smaller than the
+     * range if the stored bytes of a codec block are read in steps. */
     uint8_t *stored;
+    uint64_t room_bytes;
     /* Memory for the uncompressed bytes. If codec blocks are decompressed record by record, it has
      * only the needed records, without the bytes between them. Otherwise it has all bytes of the
      * range. */
@@ -69,7 +71,7 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
 {
     const struct run *run = &p->runs[t->run];
 
-    if (t->item != NULL && p->work->how != READ_WHOLE)
+    if (t->item != NULL && p->work->step_bytes != 0)
         t->raw += index_frame_bytes(p->section, t->record);
     while (t->run < p->run_count && t->in_run == run->count) {
         t->run++;
@@ -200,7 +202,8 @@ static struct portion column_portion(const struct pass *p, size_t column)
 
 /* Returns portion number `i` of a read's bytes (for example, the stored bytes of the records). If
  * the shard is truncated, the portion ends at the end of the shard. It then has fewer bytes than
- * the index states. */
+ * the index states. If the stored bytes are read in steps, the portion has only the bytes of the
+ * first step. */
 static struct portion portion_of(const struct pass *p, size_t i)
 {
     const struct shard *shard = p->whole.shard;
@@ -209,8 +212,8 @@ static struct portion portion_of(const struct pass *p, size_t i)
 
     if (i >= READ_PORTIONS)
         return column_portion(p, i - READ_PORTIONS);
-    if (i == 0 && p->work->how != READ_STEPS)
-        of.size = MIN(p->end, there) - MIN(p->begin, there);
+    if (i == 0)
+        of.size = MIN(MIN(p->end, there) - MIN(p->begin, there), p->room_bytes);
     if (i == 0 || p->names == NULL)
         return of;
     of = (struct portion){ .object = shard->names, .to = p->names,
@@ -293,11 +296,11 @@ static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
     const uint64_t there = MIN(size, have - MIN(have, skip));
     uint8_t *raw = p->data + (b[0].raw_offset - p->extent.begin);
     struct unpack_part part = { .raw = raw, .size = b[1].raw_offset - b[0].raw_offset };
-    struct unpack u = { .stored = p->stored + skip, .begin = b[0].stored_offset,
+    struct unpack u = { .room = p->stored + skip, .begin = b[0].stored_offset, .held = there,
                         .end = b[0].stored_offset + there, .parts = &part, .count = 1 };
     struct sheaf_error error;
 
-    if (there == size && d->codec->decompress(d->manifest.single_member, u.stored, size, raw,
+    if (there == size && d->codec->decompress(d->manifest.single_member, u.room, size, raw,
                                               (size_t)part.size, &error) == SHEAF_OK)
         return SHEAF_OK;
     return unpack_block_parts(p, block, &u);
@@ -310,13 +313,14 @@ static uint8_t *home_of(const struct pass *p, const struct turn *t)
     return p->work->read->table != NULL ? p->data + t->raw : behind(p, t->item);
 }
 
-/* Decompresses each record to its place. */
-static int unpack_records(struct pass *p)
+/* Decompresses each record to its place. `have` is the number of stored bytes of the block that
+ * were already read. */
+static int unpack_records(struct pass *p, uint64_t have)
 {
     const uint64_t there = p->whole.shard->object->bytes;
-    struct unpack u = { .object = p->whole.shard->object, .begin = p->begin, .room = p->stored,
-                        .stored = p->work->how == READ_STEPS ? NULL : p->stored,
-                        .end = p->begin + MIN(p->end, there) - MIN(p->begin, there) };
+    struct unpack u = { .object = p->whole.shard->object, .begin = p->begin,
+                        .end = p->begin + MIN(p->end, there) - MIN(p->begin, there),
+                        .room = p->stored, .room_bytes = p->room_bytes, .held = have };
     struct turn t = turn_begin(p);
 
     u.parts = (struct unpack_part *)(void *)(p->work->runs + p->work->run_count);
@@ -335,8 +339,8 @@ static int unpack_pass(struct pass *p, uint64_t have)
     const struct extent *e = &p->extent;
     int code = SHEAF_OK;
 
-    if (p->work->how != READ_WHOLE)
-        return unpack_records(p);
+    if (p->work->step_bytes != 0)
+        return unpack_records(p, have);
     if (p->section->blocks == NULL)
         return have < p->end - p->begin ? mark_truncated(p, p->begin + have, p->end) : SHEAF_OK;
     for (uint64_t i = e->block; code == SHEAF_OK && i < e->block_end; i++)
@@ -442,7 +446,7 @@ static int finish_item(struct pass *p, const struct turn *t)
 {
     const struct index_section *s = p->section;
     const uint64_t record = t->record;
-    const uint8_t *data = p->work->how != READ_WHOLE
+    const uint8_t *data = p->work->step_bytes != 0
                         ? home_of(p, t) : p->data + (s->offsets[record] - p->extent.begin);
     const char *name = NULL;
     struct item *item = t->item;
@@ -558,7 +562,7 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
         *names = (char *)*data + w->data_bytes;
         return SHEAF_OK;
     }
-    *data = work_room(&w->data, w->how == READ_WHOLE ? w->data_bytes : 0, &w->error);
+    *data = work_room(&w->data, w->step_bytes == 0 ? w->data_bytes : 0, &w->error);
     *names = work_room(&w->names, w->names_bytes, &w->error);
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
@@ -571,7 +575,6 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
 {
     const struct index_block *blocks;
     const struct shard *shard;
-    uint64_t size;
 
     *p = (struct pass){ .work = w, .runs = w->runs + i, .first = first, .data = data };
     p->run_count = run_row(p->runs, w->run_count - i, &p->whole);
@@ -580,18 +583,18 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
     p->columns = (uint8_t *)names + extent_names(p->section, p->whole.first, p->whole.count);
     if (p->columns != (uint8_t *)names && (shard->names != NULL || shard->lines != NULL))
         p->names = names;
-    p->extent = extent_of(&p->whole, w->how);
+    p->extent = extent_of(&p->whole, w->step_bytes != 0);
     p->begin = p->extent.begin;
     p->end = p->extent.end;
     p->stored = data;
+    p->room_bytes = p->end - p->begin;
     blocks = p->section->blocks;
     if (blocks == NULL)
         return SHEAF_OK;
     p->begin = blocks[p->extent.block].stored_offset;
     p->end = blocks[p->extent.block_end].stored_offset;
-    size = p->end - p->begin;
-    p->stored = work_room(&w->stored, w->how != READ_STEPS ? size
-                                      : unpack_room(shard->object->is_remote, size), &w->error);
+    p->room_bytes = read_stored_room(w->step_bytes, p->end - p->begin);
+    p->stored = work_room(&w->stored, p->room_bytes, &w->error);
     return p->stored == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
@@ -702,7 +705,7 @@ void read_start(struct read *r)
     struct work *w = r->work;
 
     w->job.run = run_job;
-    if (w->runs[0].shard->object->is_remote && w->how != READ_STEPS)
+    if (w->runs[0].shard->object->is_remote)
         read_job_fetch(w);
     else
         workers_submit(r->workers, &w->job);

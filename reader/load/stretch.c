@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "reader/load/horizon.h"
+#include "reader/load/unpack.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
 /* Largest gaps in bytes that are read together with the records around them.
@@ -25,7 +26,7 @@
  * size, because small reads would decompress the same block several times. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
-    return l->how != READ_WHOLE ? l->read_most
+    return l->by_record ? l->read_most
          : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
 }
 
@@ -51,7 +52,7 @@ static uint64_t stop_of(const struct loader *l, const struct index_section *s, u
 
     if (s->blocks == NULL)
         return stop;
-    if (l->how != READ_WHOLE)
+    if (l->by_record)
         return s->blocks[index_block_of(s, begin) + 1].raw_offset;
     block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
     return s->blocks[block].raw_offset > begin ? s->blocks[block].raw_offset
@@ -123,7 +124,7 @@ static bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32
         t->stop += s->offsets[record] - s->offsets[end];
     if (s->offsets[record + 1] > t->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))
         return false;
-    if (t->loader->how != READ_WHOLE) {
+    if (t->loader->by_record) {
         const uint64_t bytes = index_frame_bytes(s, record);
 
         if (bytes > t->left)
@@ -157,11 +158,10 @@ static void stretch_plan(const struct loader *l, const struct queue *q,
     t->runs[0] = (struct run){ .shard = q->shard, .first = at.record, .count = 1 };
     t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .repeats = repeats,
                                   .apart = loader_is_apart(l) };
-    if (section->blocks != NULL)
-        t->plan.how = l->how;
-    if (t->plan.how != READ_WHOLE && !extent_is_in_block(&t->runs[0])) {
-        t->plan.how = READ_WHOLE;
-        return;
+    if (l->by_record && section->blocks != NULL) {
+        if (!extent_is_in_block(&t->runs[0]))
+            return;
+        t->plan.step_bytes = unpack_step(q->shard->object->is_remote);
     }
     for (uint64_t p = q->planned + 1; p < sequence->count; p++) {
         const uint64_t next = sequence_place(sequence, p);

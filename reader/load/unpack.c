@@ -36,9 +36,9 @@ struct unpack_place {
     uint64_t raw;               /* offset in the uncompressed block */
 };
 
-uint64_t unpack_room(bool is_remote, uint64_t stored)
+uint64_t unpack_step(bool is_remote)
 {
-    return MIN(stored, is_remote ? READ_REMOTE : INPUT);
+    return is_remote ? READ_REMOTE : INPUT;
 }
 
 static int unpack_begin_member(const struct unpack *u, struct codec_stream *stream,
@@ -65,14 +65,14 @@ static int unpack_fill(struct unpack *u, struct unpack_place *at, struct sheaf_e
     if (at->stored == u->end)
         return SHEAF_OK;
     if (at->stored == at->held_end) {
-        const size_t size = (size_t)unpack_room(u->object->is_remote, u->end - at->stored);
+        const size_t size = (size_t)MIN(u->end - at->stored, u->room_bytes);
 
         code = store_read(u->object, at->stored, u->room, size, err);
         u->read_bytes += size;
         at->held = at->stored;
         at->held_end = at->held + size;
     }
-    at->data = (u->stored != NULL ? u->stored : u->room) + (at->stored - at->held);
+    at->data = u->room + (at->stored - at->held);
     at->size = (size_t)MIN(at->held_end - at->stored, INPUT);
     at->stored += at->size;
     return code;
@@ -124,7 +124,7 @@ static int unpack_do(struct unpack *u, struct codec_stream *stream, struct sheaf
 {
     static const uint8_t none[1];
     struct unpack_place at = { .data = none, .stored = u->begin, .held = u->begin,
-                        .held_end = u->stored != NULL ? u->end : u->begin };
+                               .held_end = u->begin + u->held };
     int code = u->single ? unpack_begin_member(u, stream, err) : SHEAF_OK;
 
     while (code == SHEAF_OK && u->done < u->count) {

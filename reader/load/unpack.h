@@ -25,11 +25,11 @@ struct unpack {
     bool single;                    /* argument `single` of codec_ops.decompress */
     /* object with the stored bytes of the block, from `begin` to `end` - 1 */
     struct store_object *object;
-    /* the stored bytes, if they are already in memory; otherwise NULL */
-    const uint8_t *stored;
     uint64_t begin, end;
-    /* buffer of unpack_room() bytes, into which stored bytes are read */
+    /* Buffer of `room_bytes` bytes for stored bytes of the block. It already has the first `held`
+     * of them. The others are read into it when they are needed. */
     uint8_t *room;
+    uint64_t room_bytes, held;
     /* The parts of the block that are wanted, in ascending order. They must not overlap. */
     struct unpack_part *parts;
     size_t count;
@@ -41,9 +41,9 @@ struct unpack {
     bool is_damaged;
 };
 
-/* Returns the size in bytes of the buffer that is needed to decompress a block in small steps.
- * `stored` is the number of stored bytes of the block. */
-uint64_t unpack_room(bool is_remote, uint64_t stored);
+/* Returns the number of stored bytes that are read at a time if a block is decompressed with little
+ * memory. */
+uint64_t unpack_step(bool is_remote);
 
 int unpack_parts(struct unpack *u, struct sheaf_error *err);
 

@@ -248,7 +248,7 @@ static int warm_draw(struct loader *l, struct queue *q, struct sheaf_error *err)
  *   that is repeated as padding. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
-    struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,
+    struct read_plan plan = { .runs = w->due + w->first,
                               .repeats = w->repeats[w->first] };
     uint64_t bytes = 0;
     size_t n;

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
+#include "reader/load/unpack.h"
 
 /* Largest number of records, and their largest total size in bytes, that are read at once from a
  * shard without compression. From a compressed shard, all records of a codec block are read at
@@ -38,14 +39,14 @@ static struct read_needs rest_plan(const struct rest *rest, uint64_t first, stru
 
     *run = (struct run){ .shard = rest->shard, .first = first,
                          .count = rest_together(s, first) };
-    *plan = (struct read_plan){ .runs = run, .run_count = 1, .how = READ_WHOLE };
+    *plan = (struct read_plan){ .runs = run, .run_count = 1 };
     for (;;) {
         const struct read_needs n = read_needs_of(plan);
 
         if (n.work + n.block <= rest->limit)
             return n;
-        if (s->blocks != NULL && plan->how == READ_WHOLE)
-            plan->how = READ_STEPS;
+        if (s->blocks != NULL && plan->step_bytes == 0)
+            plan->step_bytes = unpack_step(rest->shard->object->is_remote);
         else if (run->count > 1)
             run->count /= 2;
         else
