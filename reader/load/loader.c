@@ -96,8 +96,7 @@ static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_shar
 
 static void end_work(struct loader *l, struct work *w)
 {
-    const struct work empty = { .data = w->data, .names = w->names, .stored = w->stored,
-                                .tables = w->tables };
+    const struct work empty = { .room = w->room, .items = w->items };
 
     budget_give(&l->budget, w->memory_bytes);
     budget_give_reserved(&l->budget, w->reserved_bytes);

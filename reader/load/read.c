@@ -31,19 +31,9 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record)
            + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
 }
 
-/* Returns the size in bytes of the tables of a read: the requests, the runs (ranges of records),
- * and the parts of codec blocks that are needed. */
-static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
-{
-    return (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct fetch)
-           + plan->run_count * sizeof(struct run)
-           + (plan->step_bytes == 0 ? 0 : count * sizeof(struct unpack_part));
-}
-
 struct read_needs read_needs_of(const struct read_plan *plan)
 {
     struct read_needs n = { .work = sizeof(struct work) + sizeof(struct read) };
-    uint64_t stored = 0;
 
     for (size_t i = 0, row; i < plan->run_count; i += row) {
         struct run whole;
@@ -55,12 +45,12 @@ struct read_needs read_needs_of(const struct read_plan *plan)
         most = extent_stored(&whole, &e);
         if (plan->step_bytes == 0)
             n.data += e.end - e.begin;
-        stored = MAX(stored, read_stored_room(plan->step_bytes, most));
+        n.stored = MAX(n.stored, read_stored_room(plan->step_bytes, most));
         n.names += extent_beside(&whole);
         for (size_t k = i; k < i + row; k++) {
             const struct run *run = &plan->runs[k];
 
-            if (plan->step_bytes != 0) {
+            if (plan->step_bytes != 0 && !plan->apart) {
                 e = extent_of(run, true);
                 n.data += e.end - e.begin;
             }
@@ -70,9 +60,12 @@ struct read_needs read_needs_of(const struct read_plan *plan)
             n.span += run->skipped + run->count;
         }
     }
-    n.work += tables_bytes(plan, n.count) + stored;
+    n.tables = (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct fetch)
+               + plan->run_count * sizeof(struct run)
+               + (plan->step_bytes == 0 ? 0 : n.count * sizeof(struct unpack_part));
+    n.work += n.tables + n.stored;
     if (plan->apart) {
-        n.work += n.names + (plan->step_bytes == 0 ? n.data : 0);
+        n.work += n.data + n.names;
         n.pieces += n.span * sizeof(struct item *) + HEAP_HEAD_BYTES;
     } else {
         n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + n.data + n.names;
@@ -93,59 +86,63 @@ uint64_t read_columns_most(const struct columns *columns, uint32_t shard)
            + columns->count * (sizeof(struct item_column) + sizeof(struct fetch));
 }
 
-void *work_room(struct buf *buf, size_t size, struct sheaf_error *err)
-{
-    if (buf->data != NULL && buf->capacity >= size)
-        return buf->data;
-    if (buf_map(buf, size, err) != SHEAF_OK)
-        return NULL;
-    huge_advise(buf->data, size);
-    return buf->data;
-}
-
 uint64_t work_kept_bytes(const struct work *w)
 {
-    return w->data.capacity + w->names.capacity + w->stored.capacity + w->tables.capacity;
+    return w->room.capacity + w->items.capacity;
 }
 
 void work_free(struct work *w)
 {
     if (w == NULL)
         return;
-    buf_free(&w->data);
-    buf_free(&w->names);
-    buf_free(&w->stored);
-    buf_free(&w->tables);
+    buf_free(&w->room);
+    buf_free(&w->items);
     free(w);
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
+
+/* Divides the buffer of a read among its tables and the memory for its bytes. */
+static int work_divide(struct work *w, const struct read_plan *plan, const struct read_needs *n,
+                       struct sheaf_error *err)
+{
+    const uint64_t bytes = n->tables + n->stored + (plan->apart ? n->data + n->names : 0);
+
+    if (w->room.data == NULL || w->room.capacity < bytes) {
+        if (buf_map(&w->room, bytes, err) != SHEAF_OK)
+            return SHEAF_ERR_MEMORY;
+        huge_advise(w->room.data, bytes);
+    }
+    w->fetch_count = READ_PORTIONS + plan->runs[0].shard->column_count;
+    w->fetches = (struct fetch *)(void *)w->room.data;
+    w->runs = (struct run *)(void *)(w->fetches + w->fetch_count);
+    w->parts = (struct unpack_part *)(void *)(w->runs + plan->run_count);
+    w->stored = w->room.data + n->tables;
+    w->data = w->stored + n->stored;
+    w->data_bytes = n->data;
+    return SHEAF_OK;
+}
 
 int read_open(struct read *r, struct work *w, const struct read_plan *plan,
               const struct sheaf_dataset *dataset, struct workers *workers,
               struct sheaf_error *err)
 {
     const struct read_needs n = read_needs_of(plan);
-    const size_t columns = plan->runs[0].shard->column_count;
+    const int code = work_divide(w, plan, &n, err);
 
+    if (code != SHEAF_OK)
+        return code;
     r->work = w;
     r->workers = workers;
     r->span = n.span;
     r->repeats = plan->repeats;
     r->is_remote = plan->runs[0].shard->object->is_remote;
-    r->item_bytes = item_bytes(columns);
+    r->item_bytes = item_bytes(plan->runs[0].shard->column_count);
     w->read = r;
     w->dataset = dataset;
     w->step_bytes = plan->step_bytes;
-    w->data_bytes = n.data;
-    w->names_bytes = n.names;
-    w->fetches = work_room(&w->tables, tables_bytes(plan, n.count), err);
-    if (w->fetches == NULL)
-        return SHEAF_ERR_MEMORY;
-    w->fetch_count = READ_PORTIONS + columns;
     for (size_t i = 0; i < w->fetch_count; i++)
         w->fetches[i].read.object = NULL;
-    w->runs = (struct run *)(void *)(w->fetches + w->fetch_count);
     memcpy(w->runs, plan->runs, plan->run_count * sizeof(w->runs[0]));
     w->run_count = plan->run_count;
     return SHEAF_OK;

@@ -91,8 +91,11 @@ struct read_needs {
     uint64_t pieces;
     size_t count;               /* number of items */
     size_t span;                /* number of items, including the skipped positions before them */
-    /* `data` is the size of the records in bytes. `names` is the size of their lines in the .lst
-     * file and of their records in columns. */
+    uint64_t tables;            /* size of the tables of the read in bytes */
+    uint64_t stored;            /* size of the buffer for stored bytes of codec blocks */
+    /* `data` is the size of the memory for the uncompressed records. It is 0 if each record is
+     * decompressed directly to an allocation of its own. `names` is the size of the records' lines
+     * in the .lst file and of their records in columns. */
     uint64_t data, names;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
@@ -143,11 +146,15 @@ static inline void stream_counts_add(struct stream_counts *to, const struct stre
     to->repeated_keys += (uint64_t)sign * counts->repeated_keys;
 }
 
-/* Buffers that a read needs until it has finished. The buffers are then kept for later reads.
- * Otherwise each read would have to map new pages of memory. */
+/* Data that a read needs until it has finished. Its buffer is then kept for later reads. Otherwise
+ * each read would have to map new pages of memory. */
 struct work {
     struct job job;
     struct work *next;          /* next element of the list of spare buffers */
+    /* The buffer of the read. It has the following tables, then the memory at `stored` and the
+     * memory at `data`. A stream has its samples in it. */
+    struct buf room;
+    struct buf items;           /* used only in a stream: the items of its samples */
     struct read *read;
     const struct sheaf_dataset *dataset;
     /* runs (ranges of records) of the read, whose shards are in use */
@@ -156,11 +163,16 @@ struct work {
     uint64_t step_bytes;        /* see struct read_plan */
     volatile int cancelled;     /* If it is not zero, the job ends soon. */
     bool is_fetched;
-    struct fetch *fetches;      /* table in `tables` with one element for each portion */
+    struct fetch *fetches;      /* table with one element for each portion */
     size_t fetch_count;         /* number of portions; 0 when the shards are not used any more */
-    uint64_t data_bytes, names_bytes;   /* the sizes `data` and `names` of struct read_needs */
+    struct unpack_part *parts;  /* table for the parts of a codec block that are needed */
     atomic_uint fetches_left;
-    struct buf data, names, stored, tables;     /* `names` also contains the records of columns. */
+    uint8_t *stored;            /* memory for the stored bytes of codec blocks */
+    /* If each item has an allocation of its own: memory for uncompressed bytes. The lines of the
+     * .lst file and the records of columns follow after `data_bytes` bytes. If all items lie in one
+     * block of memory, these bytes are in the block instead. */
+    uint8_t *data;
+    uint64_t data_bytes;
     uint64_t memory_bytes, reserved_bytes;      /* bytes taken from the budget */
     /* Results. */
     int code;
@@ -220,9 +232,6 @@ static inline struct item *read_item(const struct read *r, size_t i)
          : (struct item *)(void *)((char *)r->table + i * r->item_bytes);
 }
 
-/* Makes `buf` a buffer of exactly `size` bytes and returns its address. Its former content is lost.
- */
-void *work_room(struct buf *buf, size_t size, struct sheaf_error *err);
 uint64_t work_kept_bytes(const struct work *work);
 void work_free(struct work *work);                      /* `work` may be NULL. */
 

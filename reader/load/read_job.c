@@ -320,10 +320,10 @@ static int unpack_records(struct pass *p, uint64_t have)
     const uint64_t there = p->whole.shard->object->bytes;
     struct unpack u = { .object = p->whole.shard->object, .begin = p->begin,
                         .end = p->begin + MIN(p->end, there) - MIN(p->begin, there),
-                        .room = p->stored, .room_bytes = p->room_bytes, .held = have };
+                        .room = p->stored, .room_bytes = p->room_bytes, .held = have,
+                        .parts = p->work->parts };
     struct turn t = turn_begin(p);
 
-    u.parts = (struct unpack_part *)(void *)(p->work->runs + p->work->run_count);
     while (turn_next(p, &t))
         u.parts[u.count++] = (struct unpack_part){
             .skip = p->section->offsets[t.record] - p->section->blocks[p->extent.block].raw_offset,
@@ -550,28 +550,21 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* Finds the memory into which records and lines of the .lst file are read. If each record has an
- * allocation of its own, this is a buffer, from which the bytes are copied later. Otherwise it is
- * the block of the read. */
-static int find_rooms(struct work *w, uint8_t **data, char **names)
+/* Returns the memory into which records and then lines of the .lst file are read. If each record
+ * has an allocation of its own, this is a buffer, from which the bytes are copied later. Otherwise
+ * it is in the block of the read. */
+static uint8_t *data_of(const struct work *w)
 {
     const struct read *r = w->read;
 
-    if (r->table != NULL) {
-        *data = (uint8_t *)r->table + r->span * r->item_bytes;
-        *names = (char *)*data + w->data_bytes;
-        return SHEAF_OK;
-    }
-    *data = work_room(&w->data, w->step_bytes == 0 ? w->data_bytes : 0, &w->error);
-    *names = work_room(&w->names, w->names_bytes, &w->error);
-    return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
+    return r->table == NULL ? w->data : (uint8_t *)r->table + r->span * r->item_bytes;
 }
 
 /* Prepares a pass, which reads one range of the shard. The range has the runs (ranges of records)
  * from number `i` on that are read together. `first` is the number of the first record of the pass
  * in the read. The records are stored at `data`, and their lines of the .lst file at `names`. */
-static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
-                      char *names)
+static void pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
+                       char *names)
 {
     const struct index_block *blocks;
     const struct shard *shard;
@@ -590,12 +583,11 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
     p->room_bytes = p->end - p->begin;
     blocks = p->section->blocks;
     if (blocks == NULL)
-        return SHEAF_OK;
+        return;
     p->begin = blocks[p->extent.block].stored_offset;
     p->end = blocks[p->extent.block_end].stored_offset;
     p->room_bytes = read_stored_room(w->step_bytes, p->end - p->begin);
-    p->stored = work_room(&w->stored, p->room_bytes, &w->error);
-    return p->stored == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
+    p->stored = w->stored;
 }
 
 /* Loads the records of columns for the samples of a run into the CPU's cache, if they are kept in
@@ -614,9 +606,9 @@ static void fetch_kept(const struct run *run)
 static int read_job_run(struct work *w)
 {
     struct pass p = { .first = 0 };
-    uint8_t *data;
-    char *names;
-    int code = find_rooms(w, &data, &names);
+    uint8_t *data = data_of(w);
+    char *names = (char *)data + w->data_bytes;
+    int code = SHEAF_OK;
 
     for (size_t i = 0; i < w->read->span; i++) {
         struct item *item = read_item(w->read, i);
@@ -627,9 +619,8 @@ static int read_job_run(struct work *w)
     for (size_t i = 0, fetched = 0; code == SHEAF_OK && i < w->run_count; i += p.run_count) {
         while (fetched < MIN(i / KEPT_RUNS * KEPT_RUNS + KEPT_RUNS, w->run_count))
             fetch_kept(&w->runs[fetched++]);
-        code = pass_begin(&p, w, i, p.first, data, names);
-        if (code == SHEAF_OK)
-            code = read_row(&p);
+        pass_begin(&p, w, i, p.first, data, names);
+        code = read_row(&p);
         data += p.extent.end - p.extent.begin;
         names += extent_beside(&p.whole);
         for (size_t k = i; k < i + p.run_count; k++)
@@ -671,16 +662,10 @@ static void read_job_fetch_done(struct store_read *read)
  * request, and so does each column. */
 static void read_job_fetch(struct work *w)
 {
+    uint8_t *data = data_of(w);
     struct pass p;
-    uint8_t *data;
-    char *names;
 
-    if (find_rooms(w, &data, &names) != SHEAF_OK
-        || pass_begin(&p, w, 0, 0, data, names) != SHEAF_OK) {
-        /* The job will fail and report the error. */
-        workers_submit(w->read->workers, &w->job);
-        return;
-    }
+    pass_begin(&p, w, 0, 0, data, (char *)data + w->data_bytes);
     w->is_fetched = true;
     /* The counter starts at 1, for this function itself, which subtracts 1 at its end. Otherwise
      * the counter could reach 0, and the job could start, before all requests are sent. */

@@ -366,7 +366,7 @@ static void stream_fill(struct job *job)
     struct read *r = w->read;
     struct stream *s = r->stream;
     const volatile int *before = interrupt_watch(&s->cancelled);
-    struct buf *items = &w->tables, *data = &w->data;
+    struct buf *items = &w->items, *data = &w->room;
     int code = s->failed ? SHEAF_END : SHEAF_OK;
 
     items->limit = data->limit = SIZE_MAX;
