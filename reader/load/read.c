@@ -60,7 +60,7 @@ struct read_needs read_needs_of(const struct read_plan *plan)
             n.span += run->skipped + run->count;
         }
     }
-    n.tables = (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct fetch)
+    n.tables = (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct portion)
                + plan->run_count * sizeof(struct run)
                + (plan->step_bytes == 0 ? 0 : n.count * sizeof(struct unpack_part));
     n.work += n.tables + n.stored;
@@ -77,13 +77,13 @@ uint64_t read_most(const struct manifest_shard *m, bool is_packed, bool is_remot
 {
     return m->largest + (is_packed ? MIN(m->bytes, unpack_step(is_remote)) : 0) + m->names_bytes
            + sizeof(struct item) + sizeof(struct run) + sizeof(struct unpack_part)
-           + READ_PORTIONS * sizeof(struct fetch) + sizeof(struct work) + sizeof(struct read);
+           + READ_PORTIONS * sizeof(struct portion) + sizeof(struct work) + sizeof(struct read);
 }
 
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard)
 {
     return columns == NULL ? 0 : columns_most(columns, shard)
-           + columns->count * (sizeof(struct item_column) + sizeof(struct fetch));
+           + columns->count * (sizeof(struct item_column) + sizeof(struct portion));
 }
 
 uint64_t work_kept_bytes(const struct work *w)
@@ -113,9 +113,9 @@ static int work_divide(struct work *w, const struct read_plan *plan, const struc
             return SHEAF_ERR_MEMORY;
         huge_advise(w->room.data, bytes);
     }
-    w->fetch_count = READ_PORTIONS + plan->runs[0].shard->column_count;
-    w->fetches = (struct fetch *)(void *)w->room.data;
-    w->runs = (struct run *)(void *)(w->fetches + w->fetch_count);
+    w->portion_count = READ_PORTIONS + plan->runs[0].shard->column_count;
+    w->portions = (struct portion *)(void *)w->room.data;
+    w->runs = (struct run *)(void *)(w->portions + w->portion_count);
     w->parts = (struct unpack_part *)(void *)(w->runs + plan->run_count);
     w->stored = w->room.data + n->tables;
     w->data = w->stored + n->stored;
@@ -141,8 +141,6 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
     w->read = r;
     w->dataset = dataset;
     w->step_bytes = plan->step_bytes;
-    for (size_t i = 0; i < w->fetch_count; i++)
-        w->fetches[i].read.object = NULL;
     memcpy(w->runs, plan->runs, plan->run_count * sizeof(w->runs[0]));
     w->run_count = plan->run_count;
     return SHEAF_OK;
@@ -153,5 +151,5 @@ void read_drop_shards(struct work *w, struct shards *shards)
     for (size_t i = 0; i < w->run_count; i++)
         shards_drop(shards, w->runs[i].shard);
     w->run_count = 0;
-    w->fetch_count = 0;
+    w->portion_count = 0;
 }

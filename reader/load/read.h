@@ -120,10 +120,11 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record);
  * columns. */
 #define READ_PORTIONS 2u
 
-/* A request to a remote store for one portion of a read's bytes (for example, the stored bytes of
- * its records). Requests are sent before a worker thread runs the job of the read. */
-struct fetch {
-    struct store_read read;     /* If there is no request, read.object is NULL. */
+/* A portion of a read's bytes. If the shard is remote, all portions are requested before a worker
+ * thread runs the job of the read. Otherwise the job reads them. */
+struct portion {
+    /* the bytes and their destination; read.object is NULL if they are not read from an object */
+    struct store_read read;
     struct work *work;
 };
 
@@ -162,9 +163,9 @@ struct work {
     size_t run_count;
     uint64_t step_bytes;        /* see struct read_plan */
     volatile int cancelled;     /* If it is not zero, the job ends soon. */
-    bool is_fetched;
-    struct fetch *fetches;      /* table with one element for each portion */
-    size_t fetch_count;         /* number of portions; 0 when the shards are not used any more */
+    bool is_fetched;            /* true if the portions were requested in advance */
+    struct portion *portions;
+    size_t portion_count;       /* 0 when the shards are not used any more */
     struct unpack_part *parts;  /* table for the parts of a codec block that are needed */
     atomic_uint fetches_left;
     uint8_t *stored;            /* memory for the stored bytes of codec blocks */

@@ -174,89 +174,71 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* A portion of a read's bytes (for example, the stored bytes of its records). It may be empty. It
- * is read from `object`, or copied from memory if `kept` is not NULL. */
-struct portion {
-    struct store_object *object;
-    const void *kept;
-    uint64_t offset, size;
-    void *to;
-};
+static void set_portion(struct portion *of, struct store_object *object, uint64_t offset,
+                        uint64_t size, void *to)
+{
+    of->read.object = size != 0 ? object : NULL;
+    of->read.offset = offset;
+    of->read.size = (size_t)size;
+    of->read.data = to;
+    of->read.state = NULL;
+}
 
-static struct portion column_portion(const struct pass *p, size_t column)
+/* Describes the portions of columns. Kept records are not read; place_columns copies them. */
+static void set_columns(const struct pass *p, struct portion *portions)
 {
     const struct run *whole = &p->whole;
-    const struct shard_column *c = &whole->shard->columns[column];
-    struct portion of = { .object = c->object, .to = p->columns,
-                          .size = shard_column_bytes(c, whole->first, whole->count) };
+    uint8_t *to = p->columns;
 
-    for (size_t i = 0; i < column; i++)
-        of.to = (uint8_t *)of.to + shard_column_bytes(&whole->shard->columns[i], whole->first,
-                                                      whole->count);
-    if (of.size != 0)
-        of.offset = c->offsets[whole->first];
-    if (of.size != 0 && c->kept != NULL)
-        of.kept = c->kept + (of.offset - c->offsets[0]);
-    return of;
-}
+    for (size_t i = 0; i < whole->shard->column_count; i++) {
+        const struct shard_column *c = &whole->shard->columns[i];
+        const uint64_t size = shard_column_bytes(c, whole->first, whole->count);
 
-/* Returns portion number `i` of a read's bytes (for example, the stored bytes of the records). If
- * the shard is truncated, the portion ends at the end of the shard. It then has fewer bytes than
- * the index states. If the stored bytes are read in steps, the portion has only the bytes of the
- * first step. */
-static struct portion portion_of(const struct pass *p, size_t i)
-{
-    const struct shard *shard = p->whole.shard;
-    const uint64_t there = shard->object->bytes;
-    struct portion of = { .object = shard->object, .offset = p->begin, .to = p->stored };
-
-    if (i >= READ_PORTIONS)
-        return column_portion(p, i - READ_PORTIONS);
-    if (i == 0)
-        of.size = MIN(MIN(p->end, there) - MIN(p->begin, there), p->room_bytes);
-    if (i == 0 || p->names == NULL)
-        return of;
-    of = (struct portion){ .object = shard->names, .to = p->names,
-                           .size = extent_names(p->section, p->whole.first, p->whole.count),
-                           .offset = p->section->name_offsets[p->whole.first] };
-    if (shard->lines != NULL)
-        of.kept = shard->lines + of.offset;
-    return of;
-}
-
-/* Reads portion number `i` of a read's bytes. If it was requested in advance, only takes the result
- * of this request. */
-static int read_portion(struct work *w, size_t i, const struct portion *of)
-{
-    const struct store_read *fetched = &w->fetches[i].read;
-
-    /* Records of a column may be in memory already (`kept`). If each item has an allocation of its
-     * own, place_columns copies them to the item later, so they are not copied here. */
-    if (of->size != 0 && of->kept != NULL && (i < READ_PORTIONS || w->read->table != NULL))
-        memcpy(of->to, of->kept, of->size);
-    if (of->size == 0 || of->kept != NULL)
-        return SHEAF_OK;
-    w->read_bytes += of->size;
-    if (!w->is_fetched)
-        return store_read(of->object, of->offset, of->to, (size_t)of->size, &w->error);
-    if (fetched->code != SHEAF_OK)
-        w->error = fetched->error;
-    return fetched->code;
-}
-
-/* Reads all portions of a read's bytes. Sets *have to the number of stored bytes of the records. */
-static int read_portions(struct pass *p, uint64_t *have)
-{
-    int code = SHEAF_OK;
-
-    for (size_t i = 0; i < p->work->fetch_count && code == SHEAF_OK; i++) {
-        const struct portion of = portion_of(p, i);
-
-        code = read_portion(p->work, i, &of);
-        if (i == 0)
-            *have = of.size;
+        set_portion(&portions[i], c->object, size == 0 ? 0 : c->offsets[whole->first],
+                    c->kept != NULL ? 0 : size, to);
+        to += size;
     }
-    return code;
+}
+
+/* Describes the portions of the bytes of a pass. If the shard is truncated, the portion of stored
+ * bytes ends at the end of the shard. It then has fewer bytes than the index states. If the stored
+ * bytes are read in steps, the portion has only the bytes of the first step. */
+static void set_portions(const struct pass *p)
+{
+    const struct run *whole = &p->whole;
+    const struct shard *shard = whole->shard;
+    const uint64_t there = shard->object->bytes;
+    struct portion *portions = p->work->portions;
+    uint64_t size = MIN(MIN(p->end, there) - MIN(p->begin, there), p->room_bytes), offset = 0;
+
+    set_portion(&portions[0], shard->object, p->begin, size, p->stored);
+    size = p->names == NULL ? 0 : extent_names(p->section, whole->first, whole->count);
+    if (size != 0)
+        offset = p->section->name_offsets[whole->first];
+    if (size != 0 && shard->lines != NULL)
+        memcpy(p->names, shard->lines + offset, size);
+    set_portion(&portions[1], shard->names, offset, size, p->names);
+    set_columns(p, portions + READ_PORTIONS);
+}
+
+/* Reads all portions of a read's bytes. If they were requested in advance, only takes the results
+ * of the requests. */
+static int read_portions(struct work *w)
+{
+    for (size_t i = 0; i < w->portion_count; i++) {
+        struct store_read *r = &w->portions[i].read;
+
+        if (r->object == NULL)
+            continue;
+        w->read_bytes += r->size;
+        if (!w->is_fetched)
+            r->code = store_read(r->object, r->offset, r->data, r->size, &r->error);
+        if (r->code != SHEAF_OK) {
+            w->error = r->error;
+            return r->code;
+        }
+    }
+    return SHEAF_OK;
 }
 
 /* ---- Decompressing -------------------------------------------------------------------------- */
@@ -284,16 +266,21 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* Decompresses a codec block. `have` is the number of stored bytes that were read, from p->begin
- * on. If the block is incomplete or damaged, decompresses as much as possible, and marks the rest
- * of its records as bad. */
-static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
+/* Returns the number of stored bytes that were read, from p->begin on. */
+static uint64_t stored_bytes(const struct pass *p)
+{
+    return p->work->portions[0].read.size;
+}
+
+/* Decompresses a codec block. If the block is incomplete or damaged, decompresses as much as
+ * possible, and marks the rest of its records as bad. */
+static int unpack_block(struct pass *p, uint64_t block)
 {
     const struct index_block *b = &p->section->blocks[block];
     const struct sheaf_dataset *d = read_job_source_of(p);
     const uint64_t skip = b[0].stored_offset - p->begin;
     const size_t size = b[1].stored_offset - b[0].stored_offset;
-    const uint64_t there = MIN(size, have - MIN(have, skip));
+    const uint64_t there = MIN(size, stored_bytes(p) - MIN(stored_bytes(p), skip));
     uint8_t *raw = p->data + (b[0].raw_offset - p->extent.begin);
     struct unpack_part part = { .raw = raw, .size = b[1].raw_offset - b[0].raw_offset };
     struct unpack u = { .room = p->stored + skip, .begin = b[0].stored_offset, .held = there,
@@ -313,15 +300,14 @@ static uint8_t *home_of(const struct pass *p, const struct turn *t)
     return p->work->read->table != NULL ? p->data + t->raw : behind(p, t->item);
 }
 
-/* Decompresses each record to its place. `have` is the number of stored bytes of the block that
- * were already read. */
-static int unpack_records(struct pass *p, uint64_t have)
+/* Decompresses each record to its place. */
+static int unpack_records(struct pass *p)
 {
     const uint64_t there = p->whole.shard->object->bytes;
     struct unpack u = { .object = p->whole.shard->object, .begin = p->begin,
                         .end = p->begin + MIN(p->end, there) - MIN(p->begin, there),
-                        .room = p->stored, .room_bytes = p->room_bytes, .held = have,
-                        .parts = p->work->parts };
+                        .room = p->stored, .room_bytes = p->room_bytes,
+                        .held = stored_bytes(p), .parts = p->work->parts };
     struct turn t = turn_begin(p);
 
     while (turn_next(p, &t))
@@ -333,18 +319,19 @@ static int unpack_records(struct pass *p, uint64_t have)
 }
 
 /* Decompresses the records of a compressed shard to their destinations. Marks records as bad if
- * their bytes are missing or damaged. `have` is the number of stored bytes that were read. */
-static int unpack_pass(struct pass *p, uint64_t have)
+ * their bytes are missing or damaged. */
+static int unpack_pass(struct pass *p)
 {
     const struct extent *e = &p->extent;
+    const uint64_t have = stored_bytes(p);
     int code = SHEAF_OK;
 
     if (p->work->step_bytes != 0)
-        return unpack_records(p, have);
+        return unpack_records(p);
     if (p->section->blocks == NULL)
         return have < p->end - p->begin ? mark_truncated(p, p->begin + have, p->end) : SHEAF_OK;
     for (uint64_t i = e->block; code == SHEAF_OK && i < e->block_end; i++)
-        code = unpack_block(p, i, have);
+        code = unpack_block(p, i);
     return code;
 }
 
@@ -388,31 +375,31 @@ static int check_column(struct pass *p, const struct turn *t, const struct shard
     return mark_bad(p, t->item, t->record, &error);
 }
 
-/* Checks the records of a sample in all columns, and sets pointers to them in the sample's item. If
- * the item has an allocation of its own, first copies these records to `home` in this
- * allocation. */
+/* Checks the records of a sample in all columns, and sets pointers to them in the sample's item.
+ * Copies kept records to the memory of the read. If the item has an allocation of its own, copies
+ * all records to `home` in this allocation. */
 static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
 {
     const struct shard *shard = p->whole.shard;
     struct item_column *column = (struct item_column *)(void *)(t->item + 1);
-    const uint8_t *start = p->columns;
+    uint8_t *start = p->columns;
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < shard->column_count && code == SHEAF_OK && !t->item->is_bad; i++) {
         const struct shard_column *c = &shard->columns[i];
         const size_t size = (size_t)shard_column_bytes(c, t->record, 1);
-        const uint8_t *data;
+        uint8_t *data;
 
         column[i] = (struct item_column){ .base_crc = p->section->crcs[t->record] };
         if (c->offsets == NULL)
             continue;
-        data = c->kept != NULL && p->work->read->table == NULL
-                   ? c->kept + (c->offsets[t->record] - c->offsets[0])
-                   : start + (c->offsets[t->record] - c->offsets[p->whole.first]);
+        data = start + (c->offsets[t->record] - c->offsets[p->whole.first]);
         start += shard_column_bytes(c, p->whole.first, p->whole.count);
         code = check_column(p, t, c, data);
-        if (p->work->read->table == NULL) {
-            data = memcpy(home, data, size);
+        if (p->work->read->table == NULL || c->kept != NULL) {
+            const uint8_t *from = c->kept != NULL ? shard_column_kept(c, t->record) : data;
+
+            data = memcpy(p->work->read->table == NULL ? home : data, from, size);
             home += size;
         }
         column[i].data = data;
@@ -506,11 +493,10 @@ static int finish_items(struct pass *p)
 
 static int read_row_once(struct pass *p)
 {
-    uint64_t have = 0;
-    int code = read_portions(p, &have);
+    int code = read_portions(p->work);
 
     if (code == SHEAF_OK)
-        code = unpack_pass(p, have);
+        code = unpack_pass(p);
     return code == SHEAF_OK ? finish_items(p) : code;
 }
 
@@ -533,11 +519,11 @@ static bool forgives(struct pass *p)
     if (!found)
         return false;
     store_distrust(p->whole.shard->object, p->begin, p->end - p->begin);
-    for (size_t i = 1; i < p->work->fetch_count; i++) {
-        const struct portion of = portion_of(p, i);
+    for (size_t i = 1; i < p->work->portion_count; i++) {
+        const struct store_read *r = &p->work->portions[i].read;
 
-        if (of.size != 0 && of.kept == NULL)
-            store_distrust(of.object, of.offset, of.size);
+        if (r->object != NULL)
+            store_distrust(r->object, r->offset, r->size);
     }
     p->work->is_fetched = false;
     return true;
@@ -599,7 +585,7 @@ static void fetch_kept(const struct run *run)
         const uint64_t bytes = c->kept == NULL ? 0 : shard_column_bytes(c, run->first, run->count);
 
         for (uint64_t at = 0; at < MIN(bytes, KEPT_BYTES); at += CACHE_LINE)
-            __builtin_prefetch(c->kept + (c->offsets[run->first] - c->offsets[0]) + at);
+            __builtin_prefetch(shard_column_kept(c, run->first) + at);
     }
 }
 
@@ -620,6 +606,8 @@ static int read_job_run(struct work *w)
         while (fetched < MIN(i / KEPT_RUNS * KEPT_RUNS + KEPT_RUNS, w->run_count))
             fetch_kept(&w->runs[fetched++]);
         pass_begin(&p, w, i, p.first, data, names);
+        if (!w->is_fetched)
+            set_portions(&p);
         code = read_row(&p);
         data += p.extent.end - p.extent.begin;
         names += extent_beside(&p.whole);
@@ -654,7 +642,7 @@ static void one_less(struct work *w)
 
 static void read_job_fetch_done(struct store_read *read)
 {
-    one_less(((struct fetch *)(void *)read)->work);
+    one_less(((struct portion *)(void *)read)->work);
 }
 
 /* Sends the requests for a read from a remote shard. The runs (ranges of records) of such a read
@@ -666,21 +654,20 @@ static void read_job_fetch(struct work *w)
     struct pass p;
 
     pass_begin(&p, w, 0, 0, data, (char *)data + w->data_bytes);
+    set_portions(&p);
     w->is_fetched = true;
     /* The counter starts at 1, for this function itself, which subtracts 1 at its end. Otherwise
      * the counter could reach 0, and the job could start, before all requests are sent. */
     atomic_init(&w->fetches_left, 1);
-    for (size_t i = 0; i < w->fetch_count; i++) {
-        const struct portion of = portion_of(&p, i);
-        struct fetch *f = &w->fetches[i];
+    for (size_t i = 0; i < w->portion_count; i++) {
+        struct portion *of = &w->portions[i];
 
-        if (of.size == 0 || of.kept != NULL)
+        if (of->read.object == NULL)
             continue;
-        f->work = w;
-        f->read = (struct store_read){ .object = of.object, .offset = of.offset, .data = of.to,
-                                       .size = (size_t)of.size, .done = read_job_fetch_done };
+        of->work = w;
+        of->read.done = read_job_fetch_done;
         atomic_fetch_add(&w->fetches_left, 1);
-        store_read_start(&f->read);
+        store_read_start(&of->read);
     }
     one_less(w);
 }
@@ -690,7 +677,7 @@ void read_start(struct read *r)
     struct work *w = r->work;
 
     w->job.run = run_job;
-    if (w->runs[0].shard->object->is_remote)
+    if (r->is_remote)
         read_job_fetch(w);
     else
         workers_submit(r->workers, &w->job);
@@ -703,7 +690,7 @@ void read_cancel(struct read *r)
     if (w == NULL)
         return;
     flag_raise(&w->cancelled);
-    for (size_t i = 0; i < w->fetch_count; i++)
-        if (w->fetches[i].read.object != NULL)
-            store_read_cancel(&w->fetches[i].read);
+    for (size_t i = 0; r->is_remote && i < w->portion_count; i++)
+        if (w->portions[i].read.object != NULL)
+            store_read_cancel(&w->portions[i].read);
 }

@@ -176,6 +176,13 @@ static inline uint64_t shard_column_bytes(const struct shard_column *c, uint64_t
     return c->offsets == NULL ? 0 : c->offsets[first + count] - c->offsets[first];
 }
 
+/* Returns the address of the column's record for sample `record` of the shard. The records of the
+ * column must be kept in memory. */
+static inline const uint8_t *shard_column_kept(const struct shard_column *c, uint64_t record)
+{
+    return c->kept + (c->offsets[record] - c->offsets[0]);
+}
+
 /* Returns the size in bytes of the records in all columns for `count` samples, from `first` on. */
 static inline uint64_t shard_columns_bytes(const struct shard *shard, uint64_t first,
                                            uint64_t count)
