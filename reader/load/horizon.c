@@ -144,21 +144,16 @@ static size_t list_wanted(const struct queue *q, struct wanted *list, size_t *he
 static int begin_read(struct loader *l, const struct read_plan *plan, struct read **read)
 {
     struct sheaf_error ignored;
+    struct read *busy;
+    int code;
 
-    for (;;) {
-        const int code = loader_begin(l, plan, LOADER_SOON, read, &ignored);
-        struct read *busy;
-
-        if (code != SHEAF_END)
-            return code;
-        loader_shrink(l);
+    while ((code = loader_begin_shrunk(l, plan, LOADER_SOON, read, &ignored)) == SHEAF_END) {
         for (busy = l->reads; busy != NULL && busy->has_landed; busy = busy->older)
             continue;
-        if (loader_begin(l, plan, LOADER_SOON, read, &ignored) == SHEAF_OK)
-            return SHEAF_OK;
         if (busy == NULL || loader_wait(l, busy, &ignored) != SHEAF_OK)
             return SHEAF_END;
     }
+    return code;
 }
 
 /* Reads the first samples of `list` with one read, up to the first sample that is in another codec
@@ -168,27 +163,20 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
 static size_t horizon_read_block(struct loader *l, struct horizon *h, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {
-    const struct index_section *s = shard->section;
     struct run runs[SHARE_MOST];
     struct read_plan plan = { .runs = runs, .apart = true,
                               .step_bytes = unpack_step(shard->object->is_remote) };
     struct read *read;
-    uint64_t block = 0;
     size_t n;
 
     for (n = 0; n < MIN(count, SHARE_MOST); n++) {
-        const struct run run = { .shard = shard, .first = list[n].record, .count = 1,
-                                 .joins = n != 0 };
-        struct extent e;
+        const struct run all = { .shard = shard, .first = list[0].record,
+                                 .count = (size_t)(list[n].record - list[0].record) + 1 };
 
-        if (s->blocks == NULL)
+        if (!extent_is_in_block(&all))
             break;
-        e = extent_of(&run, true);
-        if (n == 0)
-            block = e.block;
-        if (e.block != block || e.block_end != block + 1)
-            break;
-        runs[n] = run;
+        runs[n] = (struct run){ .shard = shard, .first = list[n].record, .count = 1,
+                                .joins = n != 0 };
     }
     plan.run_count = n;
     if (n == 0)

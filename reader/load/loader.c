@@ -234,6 +234,17 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
     return SHEAF_OK;
 }
 
+int loader_begin_shrunk(struct loader *l, const struct read_plan *plan, enum loader_share share,
+                        struct read **read, struct sheaf_error *err)
+{
+    const int code = loader_begin(l, plan, share, read, err);
+
+    if (code != SHEAF_END)
+        return code;
+    loader_shrink(l);
+    return loader_begin(l, plan, share, read, err);
+}
+
 int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, bool repeats,
                        enum loader_share share, struct read **read, struct sheaf_error *err)
 {

@@ -116,6 +116,10 @@ enum loader_share {
  * references. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
+/* Begins a read like loader_begin. If there is not enough memory, first frees memory that is not in
+ * use. */
+int loader_begin_shrunk(struct loader *loader, const struct read_plan *plan,
+                        enum loader_share share, struct read **read, struct sheaf_error *err);
 /* Begins a read of the single record `record`. If the record is in a codec block, decompresses only
  * the record, so that little memory is needed. `share` says which memory may be used. `repeats` is
  * true if the sample repeats another sample as padding. Otherwise like loader_begin. */

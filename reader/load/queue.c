@@ -60,13 +60,9 @@ void queue_append(struct loader *l, struct queue *q, struct read *r)
 int queue_begin_read(struct loader *l, struct queue *q, const struct read_plan *plan,
                      struct sheaf_error *err)
 {
-    struct read *r = NULL;
-    int code = loader_begin(l, plan, LOADER_AHEAD, &r, err);
+    struct read *r;
+    const int code = loader_begin_shrunk(l, plan, LOADER_AHEAD, &r, err);
 
-    if (code == SHEAF_END) {
-        loader_shrink(l);
-        code = loader_begin(l, plan, LOADER_AHEAD, &r, err);
-    }
     if (code != SHEAF_OK)
         return code;
     queue_append(l, q, r);
