@@ -148,17 +148,13 @@ static int shards_open_parts(struct shard *shard)
     return code;
 }
 
-/* Opens a shard that is local or has no columns. */
+/* Opens a shard that has no columns. */
 static void shards_open_shard(struct job *job)
 {
     struct shard *shard = (struct shard *)(void *)job;
     const volatile int *before = interrupt_watch(&shard->owner->cancelled);
 
     shard->code = shards_open_parts(shard);
-    if (shard->code == SHEAF_OK && shard->columns != NULL) {
-        shards_open_columns(shard);
-        shard->code = shards_check_columns(shard, &shard->error);
-    }
     interrupt_watch(before);
 }
 
@@ -168,10 +164,8 @@ static void shards_open_shard(struct job *job)
 static void open_shard_base(struct job *job)
 {
     struct shard *shard = (struct shard *)(void *)((char *)job - offsetof(struct shard, base));
-    const volatile int *before = interrupt_watch(&shard->owner->cancelled);
 
-    shard->base_code = shards_open_parts(shard);
-    interrupt_watch(before);
+    shards_open_shard(&shard->job);
     shards_end_job(shard);
 }
 
@@ -180,8 +174,8 @@ static void join_parts(struct job *job)
 {
     struct shard *shard = (struct shard *)(void *)job;
 
-    shard->code = shard->base_code == SHEAF_OK ? shards_check_columns(shard, &shard->error)
-                                               : shard->base_code;
+    if (shard->code == SHEAF_OK)
+        shard->code = shards_check_columns(shard, &shard->error);
 }
 
 void shards_end_job(struct shard *shard)
@@ -194,20 +188,16 @@ void shards_end_job(struct shard *shard)
  * are opened side by side. */
 static void begin_open(struct shard *shard)
 {
-    const struct shards *s = shard->owner;
+    struct workers *workers = shard->owner->workers;
 
-    shard->is_split = shard->columns != NULL
-                      && dataset_source(s->dataset, shard->number)->is_remote;
-    if (!shard->is_split) {
-        shard->job.run = shards_open_shard;
-        workers_submit(s->workers, &shard->job);
+    shard->job.run = shard->columns == NULL ? shards_open_shard : join_parts;
+    if (shard->columns == NULL) {
+        workers_submit(workers, &shard->job);
         return;
     }
-    shard->job.run = join_parts;
     shard->base.run = open_shard_base;
-    shard->base_code = SHEAF_ERR_INTERRUPTED;
     atomic_init(&shard->jobs_left, 1 + (unsigned)shard->column_count);
-    workers_submit(s->workers, &shard->base);
+    workers_submit(workers, &shard->base);
     shards_begin_columns(shard);
 }
 
@@ -217,7 +207,7 @@ static void end_open(struct shard *shard)
 {
     struct workers *workers = shard->owner->workers;
 
-    if (shard->is_split) {
+    if (shard->columns != NULL) {
         workers_wait(workers, &shard->base);
         if (shard->base.cancelled)
             shards_end_job(shard);

@@ -19,12 +19,9 @@
 
 struct shard {
     struct job job;             /* The shard is open when this job is done. */
-    /* True if the shard is remote and has columns. Then further jobs run side by side before `job`:
-     * `base`, which opens the shard itself, and one job for each column. The last of them to end
-     * submits `job`. */
-    bool is_split;
+    /* If the shard has columns, further jobs run side by side before `job`: `base`, which opens the
+     * shard itself, and one job for each column. The last of them to end submits `job`. */
     struct job base;
-    int base_code;              /* result of `base` */
     atomic_uint jobs_left;      /* number of further jobs that have not ended */
     struct shards *owner;
     uint32_t number;
@@ -61,7 +58,7 @@ struct kept_room {
  * base, after packing. The open shard is a shard of the base. The records are in shards of the
  * column. */
 struct shard_column {
-    struct job job;                     /* opens the column, if shard->is_split is set */
+    struct job job;                     /* opens the column */
     struct shard *shard;
     size_t number;                      /* number of the column */
     int code;                           /* result of opening the column */
@@ -150,8 +147,6 @@ uint64_t shards_kept_bytes(const struct shards *s, uint32_t number);
 void shards_trim_rooms(struct shards *s, uint64_t more);
 /* Makes the table shard->columns. */
 int shards_add_columns(struct shard *shard, struct sheaf_error *err);
-/* Opens the columns of a shard one after another. */
-void shards_open_columns(struct shard *shard);
 /* Begins jobs that open the columns of a shard. They run side by side, and each of them calls
  * shards_end_job when it has ended. The caller must have counted them in shard->jobs_left. */
 void shards_begin_columns(struct shard *shard);

@@ -201,17 +201,6 @@ static bool shards_columns_open_column(struct shard_column *c)
     return c->code == SHEAF_OK && c->offsets != NULL && plan_kept(c);
 }
 
-void shards_open_columns(struct shard *shard)
-{
-    for (size_t i = 0; i < shard->column_count; i++) {
-        struct shard_column *c = &shard->columns[i];
-
-        if (shards_columns_open_column(c))
-            c->read.code = store_read(c->object, c->read.offset, c->read.data, c->read.size,
-                                      &c->read.error);
-    }
-}
-
 /* ---- Side by side --------------------------------------------------------------------------- */
 
 static void kept_are_read(struct store_read *read)
@@ -245,6 +234,12 @@ void shards_begin_columns(struct shard *shard)
     }
 }
 
+/* Returns true if reads of kept records may be cancelled. Their objects then stay open. */
+static bool is_cancellable(const struct shard *shard)
+{
+    return dataset_source(shard->owner->dataset, shard->number)->is_remote;
+}
+
 void shards_stop_columns(struct shard *shard)
 {
     for (size_t i = 0; i < shard->column_count; i++) {
@@ -253,7 +248,7 @@ void shards_stop_columns(struct shard *shard)
         workers_wait(shard->owner->workers, &c->job);
         if (c->job.cancelled)
             shards_end_job(shard);
-        else if (c->read.object != NULL)
+        else if (c->read.object != NULL && is_cancellable(shard))
             store_read_cancel(&c->read);
     }
 }
@@ -277,7 +272,7 @@ static int keep_records(struct shard_column *c, struct sheaf_error *err)
         return r->code;
     }
     c->kept = r->data;
-    if (!c->shard->is_split) {  /* Otherwise the read may still be cancelled. */
+    if (!is_cancellable(c->shard)) {
         store_close(c->object);
         c->object = NULL;
     }
