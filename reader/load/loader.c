@@ -139,9 +139,10 @@ static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
     return r->table != NULL;
 }
 
+/* Frees the items of a read that were not returned. Each of them has an allocation of its own. */
 static void give_pieces(struct loader *l, struct read *r)
 {
-    for (size_t i = 0; i < r->span; i++)
+    for (size_t i = r->taken; i < r->span; i++)
         heap_give(l->heap, r->each[i]);
     heap_give(l->heap, r->each);
     r->each = NULL;
@@ -342,16 +343,12 @@ static void end_read(struct loader *l, struct read *r)
         l->reads = r->older;
     if (r->older != NULL)
         r->older->newer = r->newer;
-    for (size_t i = 0; r->bad_count != 0 && r->table != NULL && i < r->span; i++)
-        item_free_error(read_item(r, i));
-    if (r->each != NULL) {
-        for (size_t i = r->taken; r->bad_count != 0 && i < r->span; i++)
-            if (r->each[i] != NULL)
-                item_free_error(r->each[i]);
-        for (size_t i = 0; i < r->taken; i++)
-            r->each[i] = NULL;      /* The user of this piece has already freed it. */
+    /* If an item has an allocation of its own, its user frees the item together with its error. */
+    for (size_t i = r->each == NULL ? 0 : r->taken; r->bad_count != 0 && i < r->span; i++)
+        if (read_item(r, i) != NULL)
+            item_free_error(read_item(r, i));
+    if (r->each != NULL)
         give_pieces(l, r);
-    }
     if (r->stream != NULL) {
         budget_give(&l->budget, r->alone_bytes);
         end_work(l, r->work);

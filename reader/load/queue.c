@@ -206,6 +206,13 @@ static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *
     return loader_wait(l, r, err);
 }
 
+/* Returns the read that brings the next sample of the queue. Returns NULL if no read has been begun
+ * for the sample. */
+static struct read *next_read(const struct queue *q)
+{
+    return q->first != NULL && q->first->at <= q->taken ? q->first : NULL;
+}
+
 /* Makes sure that the next sample of the queue is planned. If a read for this sample was begun,
  * waits until the read has finished or is late (the next read has finished before it). If `waits`
  * is false, returns QUEUE_LATER instead of waiting. */
@@ -220,18 +227,15 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
         if (code == SHEAF_OK && q->first == NULL && q->taken == q->planned)
             code = plan_needed(l, q, err);      /* The other lanes have filled the window. */
     }
-    if (code != SHEAF_OK || q->first == NULL || q->first->at > q->taken)
+    if (code != SHEAF_OK || next_read(q) == NULL)
         return code;
-    if (waits)
-        return queue_wait_for(l, q->first, err);
-    if (!loader_has(l, q->first))
-        return QUEUE_LATER;
-    return loader_wait(l, q->first, err);
+    return waits || loader_has(l, q->first) ? queue_wait_for(l, q->first, err) : QUEUE_LATER;
 }
 
 int queue_take_planned(struct loader *l, struct queue *q, bool waits, struct ref *ref,
                        struct sheaf_error *err)
 {
+    struct sheaf_error later;
     struct read *r;
     struct item *item;
     int code;
@@ -241,8 +245,8 @@ int queue_take_planned(struct loader *l, struct queue *q, bool waits, struct ref
     code = find_next(l, q, waits, err);
     if (code != SHEAF_OK)
         return code;
-    r = q->first;
-    item = r == NULL || r->at > q->taken ? NULL : read_item(r, r->taken);
+    r = next_read(q);
+    item = r == NULL ? NULL : read_item(r, r->taken);
     if (item == NULL) {
         *ref = (struct ref){ .input = sequence_input(q->sequence, q->taken) };
     } else {
@@ -252,16 +256,12 @@ int queue_take_planned(struct loader *l, struct queue *q, bool waits, struct ref
             r->users++;
         }
     }
-    if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
-        struct sheaf_error later;
-
+    q->taken++;
+    if (r != NULL && ++r->taken == r->span) {
         /* An error of queue_pump is ignored here. The sample with the error is needed later. The
          * same error then occurs again and is returned. */
-        q->taken++;
         queue_remove_first(l, q);
         (void)queue_pump(l, &later);
-        return SHEAF_OK;
     }
-    q->taken++;
     return SHEAF_OK;
 }

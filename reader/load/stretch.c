@@ -226,16 +226,12 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
 {
     int code = SHEAF_OK;
 
-    if (q->shard == NULL || q->shard->number != run->shard) {
+    /* The shard that was opened in advance may be the wrong one. The last sample of a lane may
+     * repeat an earlier sample as padding, and the earlier sample can be in any shard. */
+    while (q->shard != NULL && q->shard->number != run->shard) {
         shards_drop(&l->shards, q->shard);
         q->shard = q->next;
         q->next = NULL;
-    }
-    /* The shard that was opened in advance may be the wrong one. The last sample of a lane may
-     * repeat an earlier sample as padding, and the earlier sample can be in any shard. */
-    if (q->shard != NULL && q->shard->number != run->shard) {
-        shards_drop(&l->shards, q->shard);
-        q->shard = NULL;
     }
     if (q->shard == NULL)
         code = use_shard(l, run->shard, &q->shard, err);
