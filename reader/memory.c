@@ -303,7 +303,9 @@ static uint64_t alone_in(struct shard *shard)
     uint64_t most = 0;
 
     for (uint64_t i = 0; i < shard->section->samples; i++) {
-        most = MAX(most, loader_alone_bytes(shard, i));
+        const struct run run = { .shard = shard, .first = i, .count = 1 };
+
+        most = MAX(most, loader_alone_bytes(&run));
     }
     return most;
 }

@@ -20,6 +20,7 @@ struct run {
     /* True if this run and the run before it in the list are read as one range of the shard,
      * including the gap between them. False if this run begins a new range. */
     bool joins;
+    bool repeats;               /* true if its samples repeat other samples as padding */
     /* Number of samples directly before this run that this read leaves out. They are read later,
      * for example, when they are drawn. */
     uint32_t skipped;

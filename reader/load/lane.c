@@ -33,7 +33,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
  * shard and the record that must be read. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
-    *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
+    *due = (struct due){ .shard = shard,
+                         .run = { .first = record, .count = 1, .repeats = repeats } };
 }
 
 static void set_due_input(const struct lane *lane, struct due *due, uint64_t input)
@@ -102,7 +103,7 @@ void lane_clear(struct loader *l, struct lane *lane)
         struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
 
         loader_release(l, &due->ref);
-        shards_drop(&l->shards, due->opened);
+        shards_drop(&l->shards, due->run.shard);
     }
     for (uint64_t i = 0; lane->slots != NULL && i < lane->slot_count; i++)
         loader_release(l, &lane->slots[i]);
@@ -276,7 +277,7 @@ static int lane_advance(struct loader *l, struct lane *lane, bool waits, struct 
         lane->numbers++;
     } else {
         due->ref = ref;
-        due->opened = NULL;
+        due->run.shard = NULL;
         if (lane->slots != NULL)
             fetch_lines(ref.item);
     }
@@ -293,25 +294,23 @@ static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool 
     struct read *read;
     int code = SHEAF_OK;
 
-    if (due->opened == NULL)
-        code = shards_use(&l->shards, due->shard, needed, &due->opened, err);
-    if (code == SHEAF_OK && !needed && !loader_shard_is_open(l, due->opened))
+    if (due->run.shard == NULL)
+        code = shards_use(&l->shards, due->shard, needed, &due->run.shard, err);
+    if (code == SHEAF_OK && !needed && !loader_shard_is_open(l, due->run.shard))
         return SHEAF_END;
     if (code == SHEAF_OK)
-        code = loader_open_shard(l, due->opened, err);
+        code = loader_open_shard(l, due->run.shard, err);
     if (code == SHEAF_OK)
-        code = loader_begin_alone(l, due->opened, due->record, due->repeats,
-                                  needed ? LOADER_NOW : LOADER_SOON, &read, err);
+        code = loader_begin_alone(l, &due->run, needed ? LOADER_NOW : LOADER_SOON, &read, err);
     if (code == SHEAF_END && needed)
         return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " takes %" PRIu64 " bytes of "
                        "memory, but of the budget of %" PRIu64 " bytes %" PRIu64 " are in use",
-                       l->dataset->urls[due->shard], due->record,
-                       loader_alone_bytes(due->opened, due->record), l->budget.limit,
-                       l->budget.used);
+                       l->dataset->urls[due->shard], due->run.first,
+                       loader_alone_bytes(&due->run), l->budget.limit, l->budget.used);
     if (code != SHEAF_OK)
         return code;
     due->ref = (struct ref){ .item = read->table, .read = read };
-    due->opened = NULL;
+    due->run.shard = NULL;
     read->taken = 1;
     lane->numbers--;
     return SHEAF_OK;
@@ -319,7 +318,7 @@ static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool 
 
 void lane_read_ahead(struct loader *l, struct lane *lane, bool waits)
 {
-    struct shard *shard = lane->count == 0 ? NULL : lane->due[lane->first].opened;
+    struct shard *shard = lane->count == 0 ? NULL : lane->due[lane->first].run.shard;
     struct sheaf_error ignored;
     unsigned left = lane->numbers;
 

@@ -25,13 +25,10 @@
 /* A sample that the lane (a sequence of samples) has drawn, but not yet returned to the caller. */
 struct due {
     struct ref ref;
-    /* number of the record, if the sample is not in memory */
-    uint64_t record;
+    /* If the sample is not in memory: its record, and the number of its shard. `run.shard` is NULL
+     * if the shard was not opened for this sample yet, or if its read has begun. */
+    struct run run;
     uint32_t shard;
-    bool repeats;
-    /* the shard that contains the sample, if it was opened for this sample and the read has not
-     * begun yet */
-    struct shard *opened;
 };
 
 struct lane {

@@ -246,31 +246,29 @@ int loader_begin_shrunk(struct loader *l, const struct read_plan *plan, enum loa
     return loader_begin(l, plan, share, read, err);
 }
 
-int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, bool repeats,
-                       enum loader_share share, struct read **read, struct sheaf_error *err)
+int loader_begin_alone(struct loader *l, const struct run *run, enum loader_share share,
+                       struct read **read, struct sheaf_error *err)
 {
-    const struct run run = { .shard = shard, .first = record, .count = 1 };
-    struct read_plan plan = { .runs = &run, .run_count = 1, .repeats = repeats };
+    const bool is_remote = run->shard->object->is_remote;
+    struct read_plan plan = { .runs = run, .run_count = 1,
+                              .step_bytes = extent_is_in_block(run) ? UINT64_MAX : 0 };
     int code = SHEAF_END;
 
-    plan.step_bytes = extent_is_in_block(&run) ? UINT64_MAX : 0;
     /* A remote codec block is read with one request if there is enough memory, because many small
      * requests would take longer. */
-    if (plan.step_bytes != 0 && shard->object->is_remote)
+    if (plan.step_bytes != 0 && is_remote)
         code = loader_begin(l, &plan, LOADER_SOON, read, err);
     if (code != SHEAF_END)
         return code;
-    plan.step_bytes = MIN(plan.step_bytes, unpack_step(shard->object->is_remote));
+    plan.step_bytes = MIN(plan.step_bytes, unpack_step(is_remote));
     return loader_begin(l, &plan, share, read, err);
 }
 
-uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record)
+uint64_t loader_alone_bytes(const struct run *run)
 {
-    const struct run run = { .shard = (struct shard *)(uintptr_t)shard, .first = record,
-                             .count = 1 };
-    const struct read_plan plan = { .runs = &run, .run_count = 1,
-                                    .step_bytes = extent_is_in_block(&run)
-                                        ? unpack_step(shard->object->is_remote) : 0 };
+    const struct read_plan plan = { .runs = run, .run_count = 1,
+                                    .step_bytes = extent_is_in_block(run)
+                                        ? unpack_step(run->shard->object->is_remote) : 0 };
     const struct read_needs n = read_needs_of(&plan);
 
     return n.work + n.block;

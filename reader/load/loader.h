@@ -120,11 +120,11 @@ int loader_begin(struct loader *loader, const struct read_plan *plan, enum loade
  * use. */
 int loader_begin_shrunk(struct loader *loader, const struct read_plan *plan,
                         enum loader_share share, struct read **read, struct sheaf_error *err);
-/* Begins a read of the single record `record`. If the record is in a codec block, decompresses only
- * the record, so that little memory is needed. `share` says which memory may be used. `repeats` is
- * true if the sample repeats another sample as padding. Otherwise like loader_begin. */
-int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t record, bool repeats,
-                       enum loader_share share, struct read **read, struct sheaf_error *err);
+/* Begins a read of a run of a single record. If the record is in a codec block, decompresses only
+ * the record, so that little memory is needed. `share` says which memory may be used. Otherwise
+ * like loader_begin. */
+int loader_begin_alone(struct loader *loader, const struct run *run, enum loader_share share,
+                       struct read **read, struct sheaf_error *err);
 /* Makes a read without a plan. A stream will fill it with the samples that arrive next. */
 int loader_new_read(struct loader *loader, uint64_t memory, struct read **read,
                     struct sheaf_error *err);
@@ -148,8 +148,9 @@ void loader_shrink(struct loader *loader);
 /* Frees spare buffers until the rest fits into the budget. */
 void loader_trim(struct loader *loader);
 
-/* Returns the memory in bytes that is needed to read one record alone. The shard must be open. */
-uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);
+/* Returns the memory in bytes that is needed to read a run of a single record alone. The shard must
+ * be open. */
+uint64_t loader_alone_bytes(const struct run *run);
 
 /* Makes all jobs end soon, and waits for them. */
 void loader_cancel(struct loader *loader);

@@ -135,7 +135,6 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
     r->work = w;
     r->workers = workers;
     r->span = n.span;
-    r->repeats = plan->repeats;
     r->is_remote = plan->runs[0].shard->object->is_remote;
     r->item_bytes = item_bytes(plan->runs[0].shard->column_count);
     w->read = r;

@@ -77,7 +77,6 @@ struct read_plan {
      * steps of this number of bytes. Only the bytes of one step are in memory at a time. */
     uint64_t step_bytes;
     bool apart;
-    bool repeats;               /* true if its items repeat a sample as padding */
 };
 
 /* The memory of a read. */
@@ -206,7 +205,6 @@ struct read {
      * budget. 0 if the block is in the heap for samples. */
     uint64_t alone_bytes;
     bool is_reserved;           /* true if the memory is from the reserve */
-    bool repeats;
     bool is_remote;
     bool has_landed;
     int code;                   /* result, valid when the job has finished */

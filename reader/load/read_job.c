@@ -443,7 +443,7 @@ static int finish_item(struct pass *p, const struct turn *t)
     item->record = record;
     item->shard = p->whole.shard->number;
     item->name_size = 0;
-    item->repeats = p->work->read->repeats;
+    item->repeats = p->runs[t->run].repeats;
     item->has_name = p->names != NULL;
     item->data = NULL;
     if (p->names != NULL) {     /* Each line includes its newline. */

@@ -134,7 +134,8 @@ static bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32
     if (is_next)
         last->count++;
     else
-        t->runs[t->plan.run_count++] = (struct run){ last->shard, record, 1, joined, skipped };
+        t->runs[t->plan.run_count++] = (struct run){ last->shard, record, 1, joined, last->repeats,
+                                                     skipped };
     return true;
 }
 
@@ -155,9 +156,9 @@ static void stretch_plan(const struct loader *l, const struct queue *q,
     t->shard = q->shard;
     t->stop = stop_of(l, section, at.record, bytes);
     t->left = bytes - MIN(bytes, index_frame_bytes(section, at.record));
-    t->runs[0] = (struct run){ .shard = q->shard, .first = at.record, .count = 1 };
-    t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .repeats = repeats,
-                                  .apart = loader_is_apart(l) };
+    t->runs[0] = (struct run){ .shard = q->shard, .first = at.record, .count = 1,
+                               .repeats = repeats };
+    t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .apart = loader_is_apart(l) };
     if (l->by_record && section->blocks != NULL) {
         if (!extent_is_in_block(&t->runs[0]))
             return;

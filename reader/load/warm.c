@@ -48,7 +48,6 @@ struct warmth {
     /* The next drawn samples, as runs (ranges of records) of one record each. Their shards stay in
      * use until the samples are read. */
     struct run due[DUE];
-    bool repeats[DUE];
     size_t first, count;
     uint64_t position;          /* position of due[first] in the sequence */
     struct warming warming[JOBS];
@@ -232,32 +231,27 @@ static int warm_draw(struct loader *l, struct queue *q, struct sheaf_error *err)
         code = shards_use(&l->shards, run.shard, false, &shard, err);
         if (code != SHEAF_OK)
             break;
-        w->repeats[w->count] = order_lane_repeats(&q->sequence->range, input);
-        w->due[w->count] = (struct run){ .shard = shard, .first = run.record, .count = 1 };
+        w->due[w->count] = (struct run){ .shard = shard, .first = run.record, .count = 1,
+                                         .repeats = order_lane_repeats(&q->sequence->range,
+                                                                       input) };
         fetch_entries(l, &w->due[w->count++]);
     }
     return w->count != 0 ? SHEAF_OK : code;
 }
 
 /* Plans one read for the first records on the list w->due. The first record is always included, and
- * its shard must be open. The read ends before the first record that breaks one of these
- * conditions:
- * - The shard of the record is open.
- * - The read has at most `most` bytes.
- * - The record and the first record have the same value in w->repeats, which is true for a sample
- *   that is repeated as padding. */
+ * its shard must be open. The read ends before the first record whose shard is not open yet, or
+ * with which the read would have more than `most` bytes. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
-    struct read_plan plan = { .runs = w->due + w->first,
-                              .repeats = w->repeats[w->first] };
+    struct read_plan plan = { .runs = w->due + w->first };
     uint64_t bytes = 0;
     size_t n;
 
     for (n = 0; n < w->count - w->first; n++) {
         const struct run *run = &plan.runs[n];
 
-        if (n != 0 && (!loader_shard_is_open(l, run->shard) || run->shard->code != SHEAF_OK
-                       || w->repeats[w->first + n] != plan.repeats))
+        if (n != 0 && (!loader_shard_is_open(l, run->shard) || run->shard->code != SHEAF_OK))
             break;
         bytes += index_frame_bytes(run->shard->section, run->first);
         if (n != 0 && bytes > most)
