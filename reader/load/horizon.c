@@ -64,11 +64,6 @@ int horizon_open(struct horizon *h, const struct shuffle *shuffle, uint64_t most
     return code;
 }
 
-void horizon_close(struct horizon *h)
-{
-    foresight_close(&h->foresight);
-}
-
 /* ---- What is wanted ------------------------------------------------------------------------- */
 
 /* Returns the number of the draw (step) after which a sample is put into the shuffle buffer.
@@ -219,7 +214,7 @@ void horizon_go_on(struct loader *l, struct queue *q)
     struct wanted *list;
     size_t count, held, n;
 
-    if (h->foresight.drawn == NULL || h->foresight.now < h->due)
+    if (h->foresight.now < h->due)
         return;
     list = malloc(h->slot_count * sizeof(list[0]));
     if (list == NULL)

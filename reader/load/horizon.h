@@ -34,10 +34,9 @@ uint64_t horizon_bytes(uint64_t slots);
 /* Begins to compute the coming draws of a lane (a sequence of samples), from the present state of
  * its shuffle. Does nothing if the shuffle buffer is very small, or if the numbers of the lane's
  * steps do not fit into 32 bits. `most` is the largest number of samples that may be in memory. The
- * caller must have set the fields for the slots. */
+ * caller must have set the fields for the slots, and must close horizon->foresight afterwards. */
 int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_t most,
                  struct sheaf_error *err);
-void horizon_close(struct horizon *horizon);
 
 /* The next two functions are for a sample that has not entered the shuffle buffer yet. `position`
  * is its position in the sequence of the queue, which must have a horizon. horizon_knows returns

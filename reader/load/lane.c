@@ -109,7 +109,7 @@ void lane_clear(struct loader *l, struct lane *lane)
         loader_release(l, &lane->slots[i]);
     if (lane->queue != NULL)
         queue_clear(l, lane->queue);
-    horizon_close(&lane->horizon);
+    foresight_close(&lane->horizon.foresight);
     sequence_free(&lane->sequence);
     free(lane->slots);
     memset(lane, 0, sizeof(*lane));

@@ -100,7 +100,8 @@ static void end_work(struct loader *l, struct work *w)
 
     budget_give(&l->budget, w->memory_bytes);
     budget_give_reserved(&l->budget, w->reserved_bytes);
-    read_drop_shards(w, &l->shards);
+    for (size_t i = 0; i < w->run_count; i++)
+        shards_drop(&l->shards, w->runs[i].shard);
     if (work_kept_bytes(w) > l->spare_most_bytes) {     /* The buffers had a very large sample. */
         work_free(w);
         return;

@@ -144,11 +144,3 @@ int read_open(struct read *r, struct work *w, const struct read_plan *plan,
     w->run_count = plan->run_count;
     return SHEAF_OK;
 }
-
-void read_drop_shards(struct work *w, struct shards *shards)
-{
-    for (size_t i = 0; i < w->run_count; i++)
-        shards_drop(shards, w->runs[i].shard);
-    w->run_count = 0;
-    w->portion_count = 0;
-}

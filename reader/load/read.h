@@ -164,7 +164,7 @@ struct work {
     volatile int cancelled;     /* If it is not zero, the job ends soon. */
     bool is_fetched;            /* true if the portions were requested in advance */
     struct portion *portions;
-    size_t portion_count;       /* 0 when the shards are not used any more */
+    size_t portion_count;
     struct unpack_part *parts;  /* table for the parts of a codec block that are needed */
     atomic_uint fetches_left;
     uint8_t *stored;            /* memory for the stored bytes of codec blocks */
@@ -239,7 +239,6 @@ void work_free(struct work *work);                      /* `work` may be NULL. *
 int read_open(struct read *read, struct work *work, const struct read_plan *plan,
               const struct sheaf_dataset *dataset, struct workers *workers,
               struct sheaf_error *err);
-void read_drop_shards(struct work *work, struct shards *shards);
 
 /* ---- reader/load/read_job.c ------------------------------------------------------------------ */
 

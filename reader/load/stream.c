@@ -37,7 +37,6 @@ struct stream {
     /* index of the shard that is read now or next, in the epoch's order of shards */
     size_t place;
     size_t stride;                  /* distance to the stream's next shard */
-    bool ended;                     /* true if all shards have been read */
     bool failed;
     /* Used if a sample consists of several records, one for each of its attributes. True if records
      * were damaged, so that it is unknown to which attribute the next record belongs. */
