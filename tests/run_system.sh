@@ -25,4 +25,10 @@ done
                                edit convert_resume ranks archive
                            printf '%s\n' test_*.py
                          } | awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
-exec "$tests/run_modules.sh" tests/run_system.sh "${AT_ONCE:-$(($(nproc) + 4))}" "$@"
+# The first module that needs Ceph's radosgw starts it in this directory, for all modules.
+SHARED_RADOSGW=$(mktemp -d /tmp/sheaf-rgw-XXXXXX)
+export SHARED_RADOSGW
+echo $$ >"$SHARED_RADOSGW/owner"
+trap '"$tests/s3/radosgw.sh" stop "$SHARED_RADOSGW"; rm -rf "$SHARED_RADOSGW"' EXIT
+trap 'exit 1' INT TERM
+"$tests/run_modules.sh" tests/run_system.sh "${AT_ONCE:-$(($(nproc) + 4))}" "$@"

@@ -162,13 +162,13 @@ start() {
     [ -z "${RADOSGW_FILE-}" ] || preload=libeatmydata.so
     log osd ceph-osd -c "$conf" -i 0 --mkfs --osd-uuid $uuid || fail "no OSD"
     log osd timeout 300 ceph -c "$conf" osd new $uuid 0 || fail "the OSD is not taken"
+    # Without these settings, glibc would return every 4 MiB buffer to the kernel, and page it in
+    # again.
+    export MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=17179869184
     LD_PRELOAD=$preload daemon osd ceph-osd -c "$conf" -i 0 -f
     admin user create --uid=test --display-name=test --access-key="$access" \
         --secret-key="$secret" --caps='roles=*;user-policy=*'
-    # Without this setting, glibc would return every 4 MiB buffer to the kernel, and page it in
-    # again.
-    MALLOC_MMAP_THRESHOLD_=33554432 MALLOC_TRIM_THRESHOLD_=17179869184 \
-        daemon rgw radosgw -c "$conf" -n client.rgw -f
+    daemon rgw radosgw -c "$conf" -n client.rgw -f
     role all '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:*"],
         "Resource":"arn:aws:s3:::*"}]}'
     # A role of one tenant, which may read the tenant's own prefix of the bucket "shared".

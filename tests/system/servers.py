@@ -7,6 +7,7 @@
 import contextlib
 import ctypes
 import datetime
+import fcntl
 import hashlib
 import hmac
 import http.client
@@ -159,20 +160,16 @@ def _state_folder():
 
 
 class Radosgw:
-    """One server for all tests of a module, which use different bucket names. `file`: its objects are in this file
-    instead of memory."""
+    """One server for many tests, which use different bucket names. `file`: its objects are in this file instead of
+    memory. `shared`: the directory of a server that several processes use. The first of them starts it. It ends with
+    the process whose number is in the file `owner` of that directory."""
 
-    def __init__(self, file=None):
-        self.folder = _state_folder()
-        env = {**os.environ, **({"RADOSGW_FILE": file} if file else {})}
-        done = subprocess.run([RADOSGW, "start", self.folder, str(os.getpid())], env=env,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
-        if done.returncode != 0:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        if done.returncode == 77:
-            raise unittest.SkipTest(done.stdout.decode().strip())
-        if done.returncode != 0:
-            raise RuntimeError(done.stdout.decode())
+    def __init__(self, file=None, shared=None):
+        self.shared, self.folder = shared, shared or _state_folder()
+        with open(os.path.join(self.folder, "lock"), "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.exists(os.path.join(self.folder, "env")):
+                self._start({**os.environ, **({"RADOSGW_FILE": file} if file else {})})
         self.said = {}
         with open(os.path.join(self.folder, "env"), encoding="ascii") as file:
             for line in file:
@@ -181,11 +178,23 @@ class Radosgw:
         self.plain, self.tls, self.ca = (self.said[n] for n in ("S3_PLAIN", "S3_TLS", "S3_CA"))
         self.client = Client(self.plain, self.said["S3_ACCESS"], self.said["S3_SECRET"])
 
+    def _start(self, env):
+        owner = support.read(os.path.join(self.shared, "owner")).decode().strip() if self.shared else str(os.getpid())
+        done = subprocess.run([RADOSGW, "start", self.folder, owner], env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=900)
+        if done.returncode != 0 and not self.shared:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        if done.returncode == 77:
+            raise unittest.SkipTest(done.stdout.decode().strip())
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout.decode())
+
     def stop(self):
         if self.client.connection is not None:
             self.client.connection.close()
-        subprocess.run([RADOSGW, "stop", self.folder], check=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if not self.shared:
+            subprocess.run([RADOSGW, "stop", self.folder], check=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def environment(self, endpoint=None, keys=None, **more):
         """Returns the environment for the command, without any configuration of the machine itself."""
@@ -299,6 +308,7 @@ class Nginx:
 # ---- Tests -------------------------------------------------------------------------------------
 
 numbers = iter(range(1, 1 << 30))
+process = "%08x" % random.SystemRandom().getrandbits(32)       # differs from that of other processes with this server
 
 
 def start_fake(case):
@@ -339,14 +349,15 @@ class BucketCase(support.Case):
 
 
 class S3Case(BucketCase):
-    """A test with the module's radosgw (self.server) and a bucket of its own."""
+    """A test with a radosgw (self.server) and a bucket of its own. The server is that of tests/run_system.sh, or one of
+    this process."""
 
     server = None
 
     @classmethod
     def setUpClass(cls):
         if S3Case.server is None:       # once per process; it ends with the process
-            S3Case.server = Radosgw()
+            S3Case.server = Radosgw(shared=os.environ.get("SHARED_RADOSGW"))
             unittest.addModuleCleanup(S3Case._stop)
         super().setUpClass()
 
@@ -358,7 +369,7 @@ class S3Case(BucketCase):
     def setUp(self):
         super().setUp()
         self.client = self.server.client
-        self.bucket = "bucket-%d" % next(numbers)
+        self.bucket = "bucket-%s-%d" % (process, next(numbers))
         self.client.make_bucket(self.bucket)
         self.env = self.server.environment()
 
