@@ -14,7 +14,7 @@ import unittest
 
 import servers
 import support
-from support import BUILD, MAKE_JPEGS, QUICK, ROOT, pack, read
+from support import BUILD, QUICK, ROOT, pack, read
 
 ENGINES = os.path.join(ROOT, "tools", "engines")
 IMAGES = 600 if QUICK else 3000
@@ -58,8 +58,7 @@ class Engine(servers.S3Case):
 
     @staticmethod
     def make(tree, single, library):
-        subprocess.run([MAKE_JPEGS, tree, "--images", str(IMAGES)], check=True,
-                       stdout=subprocess.DEVNULL)
+        support.photo_tree(tree, IMAGES, mean=8000)
         pack(tree, single, "webdataset", "none", "--shard-count", SHARDS)
         subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library,
                         os.path.join(support.HERE, "stall.c"), "-ldl"], check=True)

@@ -235,6 +235,16 @@ def image_tree(classes=5, images=12, seed_number=1, size=20000, magic=True):
     return files
 
 
+def photo_tree(root, images, classes=5, mean=39000):
+    """Writes JPEGs below root. They are as large as photos, but random bytes in a comment take most of the space, so
+    that making them takes little time."""
+    chance = random.Random(images)
+    for image in range(images):
+        write(os.path.join(root, "%03d.class" % (image % classes + 1), "%05d.jpg" % image),
+              jpegs.jpeg(seed=image, payload=chance.randbytes(chance.randrange(2 * mean))))
+    return root
+
+
 def expected_samples(files):
     """Returns {key: {suffix: bytes}} of a tree, by webdataset's rule."""
     import decoders

@@ -4,6 +4,7 @@
 import glob
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -26,14 +27,13 @@ class Readme(Case):
     @classmethod
     def share(cls):
         cls.environment = dict(os.environ, PATH=BUILD + ":" + os.environ["PATH"], LC_ALL="C")
+        cls.images = os.path.join(cls.shared, "images")
+        subprocess.run([MAKE_JPEGS, cls.images, "--images", "300"], check=True, stdout=subprocess.DEVNULL)
 
     def test_programs_compile_and_run(self):
         programs = [b for b in blocks("c") if "main(" in b]
         self.assertNotEqual(programs, [])
-        images = self.path("images")
-        subprocess.run([MAKE_JPEGS, images, "--images", "300"], check=True,
-                       stdout=subprocess.DEVNULL)
-        subprocess.run(["sheaf", "pack", images, self.path("shards"), "--format", "tfrecord"],
+        subprocess.run(["sheaf", "pack", self.images, self.path("shards"), "--format", "tfrecord"],
                        check=True, stdout=subprocess.DEVNULL, env=self.environment)
         for program in programs:
             write(self.path("program.c"), program.encode())
@@ -60,9 +60,7 @@ class Readme(Case):
         trees = {m for line in lines for m in re.findall(r"sheaf (?:pack|plan) ([^-\s]\S*)", line)}
         for tree in trees:
             if not os.path.splitext(tree)[1]:
-                os.makedirs(os.path.dirname(os.path.join(work, tree.rstrip("/"))), exist_ok=True)
-                subprocess.run([MAKE_JPEGS, os.path.join(work, tree), "--images", "300"],
-                               check=True, stdout=subprocess.DEVNULL)
+                shutil.copytree(self.images, os.path.join(work, tree), dirs_exist_ok=True)
         for line in lines:
             command = re.sub(r"^(\$ )?(build/)?", "", line)
             done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=work,

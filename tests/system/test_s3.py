@@ -167,9 +167,7 @@ class Interrupted(servers.S3Case):
     @classmethod
     def share(cls):
         count = 400 if support.QUICK else 1500
-        cls.tree = os.path.join(cls.shared, "tree")
-        subprocess.run([support.MAKE_JPEGS, cls.tree, "--images", str(count), "--classes", "7"],
-                       check=True, stdout=subprocess.DEVNULL)
+        cls.tree = support.photo_tree(os.path.join(cls.shared, "tree"), count)
         cls.options = ("--format", "webdataset", "--shard-size",
                        "1MB" if support.QUICK else "3MB")
         cls.whole = os.path.join(cls.shared, "whole")
@@ -315,11 +313,12 @@ class Interrupted(servers.S3Case):
 
 
 class Changed(servers.S3Case):
+    @classmethod
+    def share(cls):
+        cls.tree = support.photo_tree(os.path.join(cls.shared, "tree"), 1200)
+
     def setUp(self):
         super().setUp()
-        self.tree = self.path("tree")
-        subprocess.run([support.MAKE_JPEGS, self.tree, "--images", "1200", "--classes", "3"],
-                       check=True, stdout=subprocess.DEVNULL)
         self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", "--shard-size",
                    "20MB")
 
@@ -382,9 +381,7 @@ def peak_of(*words, env):
 class Memory(servers.S3Case):
     def test_peak(self):
         count = 1500 if support.QUICK else 6000
-        tree = self.path("tree")
-        subprocess.run([support.MAKE_JPEGS, tree, "--images", str(count), "--classes", "9"],
-                       check=True, stdout=subprocess.DEVNULL)
+        tree = support.photo_tree(self.path("tree"), count)
         mib = 1 << 20
         for words, memory in (
                 (("pack", tree, self.url("set"), "--format", "webdataset", "--shard-size",
@@ -422,9 +419,7 @@ class AtOnce(servers.S3Case):
                 self.held.buckets["there"].objects["set/" + name] = fake_s3.Object(data)
 
     def test_peak_with_requests_in_flight(self):
-        tree = self.path("tree")
-        subprocess.run([support.MAKE_JPEGS, tree, "--images", "1500", "--classes", "9"],
-                       check=True, stdout=subprocess.DEVNULL)
+        tree = support.photo_tree(self.path("tree"), 1500)
         self.put_set(tree, "--shard-size", "12MB")
         peak = peak_of("cat", "s3://there/set", "--null", "--shuffle-buffer", "0", "--memory",
                        "64MiB", env=self.env)

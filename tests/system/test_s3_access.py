@@ -228,9 +228,7 @@ print(json.dumps({"Version": 1, "AccessKeyId": keys[0], "SecretAccessKey": keys[
         return len(read(self.path("calls")).splitlines())
 
     def test_in_the_middle_of_a_read(self):
-        tree = self.path("tree")
-        subprocess.run([support.MAKE_JPEGS, tree, "--images", "1500", "--classes", "3"],
-                       check=True, stdout=subprocess.DEVNULL)
+        tree = support.photo_tree(self.path("tree"), 1500)
         self.sheaf("pack", tree, self.url("set"), "--format", "webdataset", "--shard-size",
                    "10MB")
         pack(tree, self.path("local"), "webdataset", "none", "--shard-size", "10MB")
@@ -282,9 +280,7 @@ class Awscli(servers.S3Case):
         return done.stdout
 
     def test_both_ways(self):
-        tree = self.path("tree")
-        subprocess.run([support.MAKE_JPEGS, tree, "--images", "700", "--classes", "3"],
-                       check=True, stdout=subprocess.DEVNULL)
+        tree = support.photo_tree(self.path("tree"), 140, mean=200000)
         pack(tree, self.path("local"), "webdataset", "none", "--shard-size", "12MB")
         self.sheaf("pack", tree, self.url("ours"), "--format", "webdataset", "--shard-size",
                    "12MB")
