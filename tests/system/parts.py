@@ -33,6 +33,8 @@ class Parts:
     """The tests. A class for one place provides run_sheaf, environment, spot, source_of, compare, everything,
     assert_not_committed, change, cut and alter."""
 
+    KINDS = tuple(itertools.product(CONTAINERS, CODECS))
+
     def setUp(self):
         super().setUp()
         self.chance = random.Random(seed())
@@ -63,14 +65,13 @@ class Parts:
         self.compare(one, many)
 
     def test_every_container_and_codec(self):
-        source = make_tree(self.path("source"), image_tree(5, 24, 20000))
-        for container in CONTAINERS:
-            for codec in CODECS:
-                with self.subTest(container=container, codec=codec):
-                    self.check(source, container, codec, "--shard-size", "60kB")
+        source = make_tree(self.path("source"), image_tree(5, 12, 20000))
+        for container, codec in self.KINDS:
+            with self.subTest(container=container, codec=codec):
+                self.check(source, container, codec, "--shard-size", "60kB")
 
     def test_options(self):
-        source = make_tree(self.path("source"), image_tree(6, 20, 6000))
+        source = make_tree(self.path("source"), image_tree(6, 10, 6000))
         for container, codec, options in (
                 ("recordio", "none", ("--split", "train=0.7,val=0.3", "--index", "mxnet")),
                 ("webdataset", "none", ("--split", "train=3/class,val=rest", "--index",
@@ -80,7 +81,7 @@ class Parts:
                 ("tfrecord", "none", ("--shard-count", "3"))):
             with self.subTest(options=options):
                 self.check(source, container, codec, *options,
-                           *(() if "--shard-count" in options else ("--shard-size", "30kB")))
+                           *(() if "--shard-count" in options else ("--shard-size", "15kB")))
 
     def test_skipped_files(self):
         source = make_tree(self.path("source"), odd_tree())
