@@ -74,6 +74,12 @@ class ReaderStats(Structure):
         "chosen_bytes")]
 
 
+# Some tests open thousands of readers. With these settings, glibc does not return the memory of each reader to the
+# kernel, and all threads share one heap.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
+for _setting, _value in ((M_TRIM_THRESHOLD, 1 << 30), (M_MMAP_THRESHOLD, 32 << 20), (M_ARENA_MAX, 1)):
+    ctypes.CDLL(None).mallopt(_setting, _value)
+
 _library = ctypes.CDLL(os.path.join(BUILD, "libsheaf.so"))
 _library.sheaf_reader_error.restype = POINTER(ErrorStruct)
 _library.sheaf_reader_epoch_samples.restype = c_uint64
