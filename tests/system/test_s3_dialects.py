@@ -31,7 +31,7 @@ class Case(support.Case):
     def share(cls):
         chance = support.random.Random(1)
         files = support.image_tree(2, 4, size=3000)
-        files.update({"large/%d.bin" % i: chance.randbytes(2600000) for i in range(4)})
+        files.update({"large/%d.bin" % i: chance.randbytes(2150000) for i in range(4)})
         cls.tree = make_tree(os.path.join(cls.shared, "tree"), files)
         cls.local = os.path.join(cls.shared, "local")
         pack(cls.tree, cls.local)
