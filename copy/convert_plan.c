@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_plan_make: makes the plan of a conversion if the source is a data set. Otherwise calls
- * plan_make_files, which plans the packing of files.
+ * pack_store_plan, which plans the packing of files.
  *
  * Each shard of the data set becomes one shard of the plan. The plan stores no samples, because the
  * samples of a planned shard are the samples of the data set's shard. If keys are repeated, the
@@ -17,6 +17,7 @@
 #include "packer/pack_options.h"
 #include "packer/packer.h"
 #include "packer/plan/plan_file.h"
+#include "packer/pack.h"
 #include "packer/plan_store.h"
 #include "publish/destination.h"
 #include "store/scopes.h"
@@ -290,7 +291,7 @@ static int convert_plan_make(const char *const *sources, size_t count, const cha
                              const char *plan, const struct sheaf_pack_options *options,
                              struct sheaf_pack_result *result, struct sheaf_error *err)
 {
-    int code = plan_make_refuse_replacing(plan, dest, err);
+    int code = plan_store_refuse_replacing(plan, dest, err);
 
     if (code == SHEAF_OK)
         code = count == 1 ? plan_conversion(sources[0], dest, plan, options, result, err)
@@ -300,7 +301,7 @@ static int convert_plan_make(const char *const *sources, size_t count, const cha
     if (options->duplicate_keys != SHEAF_DUPLICATE_FAIL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is not a data set. Files with one key are one "
                        "sample, so that only a data set can have repeated keys", sources[0]);
-    return plan_make_files(sources, count, dest, plan, options, result, err);
+    return pack_store_plan(sources, count, dest, plan, options, result, err);
 }
 
 int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, const char *plan,

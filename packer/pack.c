@@ -13,6 +13,7 @@
 #include "packer/few_fields.h"
 #include "packer/pack.h"
 #include "packer/pack_options.h"
+#include "packer/plan_store.h"
 #include "packer/planner.h"
 #include "packer/run.h"
 #include "store/scopes.h"
@@ -47,6 +48,9 @@ struct pack {
     struct grow *grows;
     struct plan_grow growing;   /* their facts; only if they grow */
     char *fingerprints;
+    const char *url;            /* where the plan is stored; NULL: its shards are packed now */
+    /* true if the data set was already complete, so that nothing was packed */
+    bool is_finished;
     /* Used only by compare_plan(). `last` is the hash of the plan of the last append. is_all_done
      * is true if this run has the same plan and all samples of the plan are already published. */
     const char *last;
@@ -64,28 +68,51 @@ struct pack {
     struct tally fields[SPLIT_LIMIT];   /* in a dry run: fields of each split's samples */
 };
 
+typedef int target_fn(struct pack *p, struct pack_target *target, struct sheaf_error *err);
+
+/* Calls do_it() for each target, until a call fails. */
+static int each_target(struct pack *p, target_fn *do_it, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
+        code = do_it(p, &p->targets[i], err);
+    return code;
+}
+
+/* Returns whether the run only shows its plan. */
+static bool pack_is_dry(const struct pack *p)
+{
+    return p->options.dry_run && p->url == NULL;
+}
+
 /* ---- Plan ------------------------------------------------------------------------------------ */
 
 static int pack_make_plan(struct pack *p, const char *const *sources, size_t count,
                           struct sheaf_error *err)
 {
     struct planner *planner = &p->planner;
+    const bool is_stored = p->url != NULL, is_dry = pack_is_dry(p);
     int code = planner_open(planner, &p->options, &p->list, &p->problems, &p->watch, &p->plan,
-                            p->dest, err);
+                            is_stored ? p->url : p->dest, err);
 
     if (p->grows != NULL)
         planner->sort.grow = &p->growing;
-    else if (p->options.dry_run)
+    else if (is_dry)
         planner->fields = p->fields;
-    planner->tells_cls = p->options.dry_run;
+    planner->tells_cls = is_dry || is_stored;
+    planner->setup = is_stored ? &p->setup : NULL;
+    if (code == SHEAF_OK && is_stored)          /* refuses a sample that no part could pack */
+        code = run_memory_left(&p->setup, p->dest, 0, p->options.memory_bytes,
+                               &planner->memory_left, err);
     if (code == SHEAF_OK)
-        code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
+        code = planner_make(planner, sources, count, is_dry ? NULL : p->dest, err);
     /* The identity of a plan is a hash by which a later run recognises that it may resume this run.
-     * The argument `false` leaves the states of the source files (sizes and times) out of this
-     * hash. Instead, the journal stores a hash of these states for each shard. So if one file
-     * changes, a later run packs only the shard of this file again. */
+     * The identity of a stored plan covers the states of the source files (sizes and times). If the
+     * shards are packed now, the journal stores a hash of these states for each shard instead. So
+     * if one file changes, a later run packs only the shard of this file again. */
     if (code == SHEAF_OK)
-        code = planner_identify(planner, false, err);
+        code = planner_identify(planner, is_stored, err);
     planner_result(planner, &p->result);
     return code;
 }
@@ -113,14 +140,15 @@ static void divide_plan(struct pack *p)
     }
 }
 
-static int show_target(struct pack *p, const struct pack_target *t, uint32_t number,
-                       struct sheaf_error *err)
+static int show_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
+    const struct plan_split *splits = &p->plan.splits[t - p->targets];
+
     for (size_t i = t->first; i < t->end; i++) {
         const struct plan_shard *shard = &p->plan.shards[i];
         char name[SHARD_NAME_BYTES];
         const struct sheaf_plan_shard shown = {
-            .split = p->plan.splits[number + shard->split].name, .name = name,
+            .split = splits[shard->split].name, .name = name,
             .samples = shard->sample_count, .payload_bytes = shard->payload_bytes,
         };
         const int code = pack_output_name(&t->output, shard, name, err);
@@ -133,19 +161,13 @@ static int show_target(struct pack *p, const struct pack_target *t, uint32_t num
     return SHEAF_OK;
 }
 
-static int show_plan(struct pack *p, struct sheaf_error *err)
+/* Sets the result of a run that only makes a plan, and reports the classes of the plan. */
+static void pack_count_planned(struct pack *p)
 {
-    int code = SHEAF_OK;
-
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
-        code = show_target(p, &p->targets[i], i, err);
-    if (code != SHEAF_OK)
-        return code;
     planner_count_classes(&p->planner);
     p->result.samples = p->plan.sample_count;
     p->result.payload_bytes = p->plan.payload_bytes;
     p->result.shards = p->plan.shard_count;
-    return SHEAF_OK;
 }
 
 /* ---- Publish --------------------------------------------------------------------------------- */
@@ -249,50 +271,19 @@ static struct pack_run run_of(struct pack *p, const struct pack_target *t)
     };
 }
 
-/* Adds the counts of one target (a data set into which the run packs) to the counts of the whole
- * run. */
-static void add_result(struct sheaf_pack_result *sum, const struct sheaf_pack_result *one)
-{
-    sum->files_packed += one->files_packed;
-    sum->samples += one->samples;
-    sum->payload_bytes += one->payload_bytes;
-    sum->stored_bytes += one->stored_bytes;
-    sum->shards += one->shards;
-    sum->shards_kept += one->shards_kept;
-    sum->multipart_records += one->multipart_records;
-    sum->resized += one->resized;
-    sum->memory_peak_bytes = MAX(sum->memory_peak_bytes, one->memory_peak_bytes);
-    sum->plan_bytes = MAX(sum->plan_bytes, one->plan_bytes);
-}
-
 /* Packs the shards of one target (a data set into which the run packs). Even after a failure,
  * p->result counts the packed samples. */
 static int run_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct pack_run run = run_of(p, t);
-    struct sheaf_pack_result one = { .plan_bytes = p->result.plan_bytes };
-    const int code = t->first == t->end ? SHEAF_OK : run_plan(&run, &one, err);
+    struct sheaf_pack_result one = { .shards = 0 };
+    const int code = t->is_done || t->first == t->end ? SHEAF_OK : run_plan(&run, &one, err);
 
     t->samples = one.samples;
     if (t->grow != NULL && one.samples == 0)    /* such shards are not published */
         one.shards = one.shards_kept = one.stored_bytes = 0;
-    add_result(&p->result, &one);
+    pack_output_add(&p->result, &one);
     return code;
-}
-
-static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
-                        struct sheaf_error *err)
-{
-    int code = t->grow != NULL ? SHEAF_OK : store_make_directory(t->dest, err);
-
-    if (code == SHEAF_OK)       /* DEST exists now, so its real path is known */
-        code = planner_refuse(&p->planner, t->dest, err);
-    if (code == SHEAF_OK)
-        code = output_claim(&t->output, pack_ask_of(p), finished, err);
-    if (code != SHEAF_OK || *finished)
-        return code;
-    t->is_claimed = true;
-    return p->options.resume || p->options.overwrite ? output_clean(&t->output, err) : SHEAF_OK;
 }
 
 /* Called if an earlier run has already published this append. Adds the samples of the append to the
@@ -304,53 +295,56 @@ static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_
 
     for (size_t i = t->first; i < t->end; i++)
         t->appended.files_packed += rows.sections[i].files;
-    add_result(&p->result, &t->appended);
+    pack_output_add(&p->result, &t->appended);
     return output_grown(&t->output, err);
 }
 
-/* Packs the shards of all targets (the data sets into which the run packs). If the data set is
- * already complete, packs nothing and sets *finished. */
-static int pack_targets(struct pack *p, bool *finished, struct sheaf_error *err)
+/* Claims a target. Sets p->is_finished if its data set is already complete. */
+static int claim_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    int code = t->grow != NULL ? SHEAF_OK : store_make_directory(t->dest, err);
 
-    *finished = false;
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK && !*finished; i++)
-        code = p->targets[i].is_done ? pack_finish_done(p, &p->targets[i], err)
-                                     : claim_target(p, &p->targets[i], finished, err);
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK && !*finished; i++)
-        if (!p->targets[i].is_done)
-            code = run_target(p, &p->targets[i], err);
+    if (t->is_done)
+        return pack_finish_done(p, t, err);
+    if (code == SHEAF_OK)       /* DEST exists now, so its real path is known */
+        code = planner_refuse(&p->planner, t->dest, err);
+    if (code == SHEAF_OK)
+        code = output_claim(&t->output, pack_ask_of(p), &p->is_finished, err);
+    t->is_claimed = code == SHEAF_OK && !p->is_finished;
+    if (t->is_claimed && (p->options.resume || p->options.overwrite))
+        code = output_clean(&t->output, err);
     return code;
 }
 
-/* Checks the free space before the destination is made. A run that resumes or replaces, or that
- * appends, has a destination already, and checks the space when it knows which files stay. */
-static int pack_check_space(struct pack *p, struct sheaf_error *err)
+/* Checks the free space before the destination is made. */
+static int pack_check_space(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    const struct pack_run run = run_of(p, t);
 
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
-        const struct pack_run run = run_of(p, &p->targets[i]);
-
-        if (p->grows == NULL && pack_ask_of(p) == ASK_PACK)
-            code = run_check_space(&run, err);
-    }
-    return code;
+    return run_check_space(&run, err);
 }
 
+/* Returns whether the destination of the run should not exist yet. A run that resumes or replaces,
+ * or that appends, has a destination already. Such a run checks the free space when it knows which
+ * files stay. */
+static bool pack_is_new(const struct pack *p)
+{
+    return pack_ask_of(p) == ASK_PACK;
+}
+
+/* Packs the shards of all targets (the data sets into which the run packs), and publishes them. */
 static int pack_to_dest(struct pack *p, struct sheaf_error *err)
 {
-    const uint64_t planned = p->result.files_packed;
-    bool finished;
-    int code;
+    int code = pack_is_new(p) ? each_target(p, pack_check_space, err) : SHEAF_OK;
 
+    if (code != SHEAF_OK)
+        return code;
     p->result.files_packed = 0;
-    code = pack_targets(p, &finished, err);
-    if (finished) {
-        p->result.files_packed = planned;
+    code = each_target(p, claim_target, err);
+    if (p->is_finished)
         return code == SHEAF_OK ? finished_result(p, err) : code;
-    }
+    if (code == SHEAF_OK)
+        code = each_target(p, run_target, err);
     if (code == SHEAF_OK)
         code = watch_check(&p->watch, err);
     if (code == SHEAF_OK)
@@ -371,7 +365,7 @@ static void foresee(struct pack *p)
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
 
     for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
-        if (p->grows != NULL || pack_ask_of(p) == ASK_PACK)
+        if (p->grows != NULL || pack_is_new(p))
             code = output_look(&p->targets[i].output, pack_ask_of(p), &p->foreseen);
     if (code == SHEAF_OK)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
@@ -387,11 +381,12 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
     int code;
 
     foresee(p);
-    code = show_plan(p, &shown);
+    code = each_target(p, show_target, &shown);
     if (code != SHEAF_OK) {
         *err = shown;
         return code;
     }
+    pack_count_planned(p);
     for (size_t i = 0; i < SPLIT_LIMIT; i++)
         few_fields_tell(&p->fields[i], &p->problems);
     p->problems.on_error = p->options.on_error;
@@ -421,24 +416,79 @@ static int pack_open_target(struct pack *p, struct pack_target *t, struct sheaf_
 
 static int open_targets(struct pack *p, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
-
     divide_plan(p);
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
-        code = pack_open_target(p, &p->targets[i], err);
+    return each_target(p, pack_open_target, err);
+}
+
+static int check_memory(struct pack *p, struct pack_target *t, struct sheaf_error *err)
+{
+    const struct pack_run run = run_of(p, t);
+
+    return run_check_memory(&run, err);
+}
+
+/* Sets the facts that a stored plan has in addition to the plan itself. */
+static int pack_set_facts(struct pack *p, struct plan_facts *f, struct buf *skipped,
+                          struct sheaf_error *err)
+{
+    const struct source *source = p->planner.sources;
+    int code = problems_write(&p->problems, 0, skipped, err);
+
+    f->dest = p->dest;
+    f->source = source->ops->name;
+    f->fingerprint = "";
+    f->is_remote = source->is_remote;
+    plan_facts_take(f, &p->options);
+    f->plan = p->plan;
+    f->skipped = (const char *)skipped->data;
+    f->skipped_bytes = skipped->size;
+    f->found = p->planner.files;
+    f->cls_looked = p->planner.sort.cls_looked;
+    f->cls_words = p->planner.sort.cls_words;
     return code;
 }
 
-static int check_memory(struct pack *p, struct sheaf_error *err)
+/* Stores the plan that the run has made. Parts of it are packed later; see part.c. */
+static int store_plan(struct pack *p, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    const char *const source_root = p->planner.sources->root;
+    char *root = plan_absolute(source_root), *json[SPLIT_LIMIT] = { NULL };
+    struct buf skipped = BUF_INIT(SIZE_MAX / 4);
+    struct plan_facts facts = { .root = source_root[0] == '\0' ? "" : root };
+    uint64_t left;
+    int code = root == NULL ? err_memory(err, strlen(source_root))
+                            : pack_set_facts(p, &facts, &skipped, err);
 
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
-        const struct pack_run run = run_of(p, &p->targets[i]);
-
-        code = run_check_memory(&run, err);
-    }
+    if (code == SHEAF_OK)
+        code = planner_options_json(&p->planner, json, err);
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
+        facts.options_json[s] = json[s];
+    if (code == SHEAF_OK)
+        code = run_memory_left(&p->setup, p->dest,
+                               run_largest_shard(&p->plan, 0, p->plan.shard_count),
+                               p->options.memory_bytes, &left, err);
+    if (code == SHEAF_OK)
+        code = plan_store(&facts, &p->planner, &p->options, NULL, p->url, err);
+    if (code == SHEAF_OK)
+        pack_count_planned(p);
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
+        free(json[s]);
+    buf_free(&skipped);
+    free(root);
     return code;
+}
+
+/* Packs the plan that the run has made. */
+static int pack_planned(struct pack *p, struct sheaf_error *err)
+{
+    int code = open_targets(p, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    code = each_target(p, check_memory, err);
+    if (p->options.dry_run)
+        return end_dry_run(p, code, err);
+    return code == SHEAF_OK ? pack_to_dest(p, err) : code;
 }
 
 static int pack_sources(struct pack *p, const char *const *sources, size_t count,
@@ -451,17 +501,12 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
         class_list_tell_siblings(p->dest, &p->plan, p->options.label_base, &p->problems);
     else if (code == SHEAF_OK && p->target_count == 1)
         code = grow_tell_classes(p->grows, &p->plan, &p->options, err);
-    if (code == SHEAF_OK)
-        code = open_targets(p, err);
     if (code != SHEAF_OK)
         return code;
-    code = check_memory(p, err);
-    if (p->options.dry_run)
-        return end_dry_run(p, code, err);
-    if (code == SHEAF_OK)
-        code = pack_check_space(p, err);
-    return code == SHEAF_OK ? pack_to_dest(p, err) : code;
+    return p->url != NULL ? store_plan(p, err) : pack_planned(p, err);
 }
+
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
                struct sheaf_pack_result *result, struct sheaf_error *error)
@@ -480,20 +525,23 @@ static void close_pack(struct pack *p)
     for (size_t i = 0; i < SPLIT_LIMIT; i++)
         tally_clear(&p->fields[i]);
     free(p->fingerprints);
+    class_list_free(&p->list);
 }
 
 static int pack_with(struct pack *p, int (*run)(struct pack *p, const char *const *sources,
                                                 size_t count, struct sheaf_error *err),
                      const char *const *sources, size_t count, struct sheaf_error *err)
 {
-    int code;
+    int code = class_list_take(&p->list, &p->options, err);
 
     pack_options_setup(&p->options, &p->setup);
     pack_options_watch(&p->options, &p->watch, &p->problems);
+    p->converted.on_error = SHEAF_SKIP;
     p->problems.converted = &p->converted;
-    if (p->options.dry_run)         /* one bad file does not hide the others */
+    if (pack_is_dry(p))             /* one bad file does not hide the others */
         p->problems.on_error = SHEAF_SKIP;
-    code = run(p, sources, count, err);
+    if (code == SHEAF_OK)
+        code = run(p, sources, count, err);
     close_pack(p);
     return code;
 }
@@ -502,8 +550,8 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
                        const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                        struct sheaf_error *error)
 {
-    struct pack p = { .dest = dest, .converted.on_error = SHEAF_SKIP,
-                      .targets[0] = { .dest = dest, .output.lock = -1 }, .target_count = 1 };
+    struct pack p = { .dest = dest, .targets[0] = { .dest = dest, .output.lock = -1 },
+                      .target_count = 1 };
     struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
@@ -511,15 +559,28 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
     if (code == SHEAF_OK)
         code = scopes_open(&scopes, dest, NULL, p.options.s3, &found);
     if (code == SHEAF_OK)
-        code = class_list_take(&p.list, &p.options, &found);
-    if (code == SHEAF_OK)
         code = pack_with(&p, pack_sources, sources, count, &found);
-    class_list_free(&p.list);
     scopes_close(&scopes);
     if (result != NULL)
         *result = p.result;
     if (error != NULL && (code != SHEAF_OK || p.options.dry_run))
         *error = code != SHEAF_OK ? found : p.foreseen;
+    return code;
+}
+
+/* ---- Storing the plan ------------------------------------------------------------------------ */
+
+int pack_store_plan(const char *const *sources, size_t count, const char *dest, const char *url,
+                    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+                    struct sheaf_error *err)
+{
+    struct pack p = { .options = *options, .dest = dest, .url = url };
+    int code;
+
+    if (p.options.check_images == SHEAF_CHECK_USUAL)
+        p.options.check_images = SHEAF_CHECK_MARKERS;
+    code = pack_with(&p, pack_sources, sources, count, err);
+    *result = p.result;
     return code;
 }
 
@@ -623,7 +684,7 @@ static int end_done(struct pack *p, struct sheaf_error *err)
 
         if (!t->is_done)
             continue;
-        add_result(&there, &t->appended);
+        pack_output_add(&there, &t->appended);
         code = output_grown(&t->output, err);
         if (code == SHEAF_OK)
             code = destination_count_reports(&t->output, t->grow->part, &listed, err);

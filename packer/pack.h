@@ -31,6 +31,13 @@ int pack_onto(const char *const *sources, size_t count, const struct pack_onto *
               const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
               struct sheaf_error *error);
 
+/* Makes the plan that sheaf_pack_sources() would pack, and stores it at `url`. `options` must be
+ * complete, but check_images may be SHEAF_CHECK_USUAL. `dest` must be absolute. Sets *result even
+ * after a failure. */
+int pack_store_plan(const char *const *sources, size_t count, const char *dest, const char *url,
+                    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+                    struct sheaf_error *error);
+
 /* Reads from a manifest how the data was split. Sets *split to the definition of all splits, such
  * as "train=0.8,val=0.2", and *spec to its parsed form. Sets *own to the name of this data set's
  * own split, such as "train". If the data set is not a split, spec->count is 0, and *split and *own

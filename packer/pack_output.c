@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "base/bytes.h"
+
 int pack_output_open(struct output *o, const char *dest, const struct block_setup *setup,
                      const char *prefix, const struct plan *plan, struct sheaf_error *err)
 {
@@ -60,6 +62,20 @@ void pack_output_count(struct sheaf_pack_result *r, const struct shard_facts *fa
     r->stored_bytes += facts->bytes;
     r->multipart_records += facts->multipart;
     r->resized += facts->resized;
+}
+
+void pack_output_add(struct sheaf_pack_result *sum, const struct sheaf_pack_result *one)
+{
+    sum->files_packed += one->files_packed;
+    sum->samples += one->samples;
+    sum->payload_bytes += one->payload_bytes;
+    sum->stored_bytes += one->stored_bytes;
+    sum->shards += one->shards;
+    sum->shards_kept += one->shards_kept;
+    sum->multipart_records += one->multipart_records;
+    sum->resized += one->resized;
+    sum->memory_peak_bytes = MAX(sum->memory_peak_bytes, one->memory_peak_bytes);
+    sum->plan_bytes = MAX(sum->plan_bytes, one->plan_bytes);
 }
 
 static int pack_output_write_report(struct problems *problems, struct buf *lines,

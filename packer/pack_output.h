@@ -26,6 +26,9 @@ int pack_output_open_shard(const struct output *output, const struct block_setup
 
 /* Adds the samples and bytes of a finished shard to the result of a run. */
 void pack_output_count(struct sheaf_pack_result *result, const struct shard_facts *facts);
+/* Adds the counts of packed samples, shards and bytes of one run to the counts of several runs. The
+ * memory that the runs needed is the maximum. */
+void pack_output_add(struct sheaf_pack_result *sum, const struct sheaf_pack_result *one);
 
 /* Publishes a data set together with the lists of skipped and converted files, which are sorted
  * first. */

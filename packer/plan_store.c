@@ -3,9 +3,67 @@
  * Stores plans; see plan_store.h. */
 #include "packer/plan_store.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
 #include "packer/pack_options.h"
 #include "packer/pack_output.h"
 #include "packer/planner.h"
+#include "store/file_system.h"
+
+char *plan_absolute(const char *url)
+{
+    char *here, *path;
+
+    url = local_path(url);
+    if (!store_is_local(url) || url[0] == '/')
+        return strdup(url);
+    here = getcwd(NULL, 0);
+    path = here == NULL ? NULL : store_join(here, url);
+    free(here);
+    return path;
+}
+
+/* Returns whether two names mean one destination. */
+static bool is_same_place(const char *a, const char *b)
+{
+    size_t a_size = strlen(a), b_size = strlen(b);
+    struct stat a_stat, b_stat;
+
+    while (a_size > 1 && a[a_size - 1] == '/')
+        a_size--;
+    while (b_size > 1 && b[b_size - 1] == '/')
+        b_size--;
+    if (a_size == b_size && memcmp(a, b, a_size) == 0)
+        return true;
+    return store_is_local(a) && store_is_local(b) && stat(a, &a_stat) == 0 &&
+           stat(b, &b_stat) == 0 && a_stat.st_dev == b_stat.st_dev &&
+           a_stat.st_ino == b_stat.st_ino;
+}
+
+int plan_store_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
+{
+    struct plan_file there;
+    uint64_t bytes;
+    int code = store_size(url, &bytes, err);
+
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    if (!plan_file_is(url))
+        return err_set(err, SHEAF_ERR_EXISTS, "%s: exists, and is no plan: store the plan under "
+                       "another name", url);
+    code = plan_file_open(url, &there, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (!is_same_place(there.facts.dest, dest))
+        code = err_set(err, SHEAF_ERR_EXISTS, "%s: is the plan of %s: remove it, or store this one "
+                       "under another name", url, there.facts.dest);
+    plan_file_close(&there);
+    return code;
+}
 
 /* Checks that the destination may be claimed. */
 static int plan_store_check(struct output *output, const struct planner *planner,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and stores plans. Two kinds of plans store no samples:
+ * Stores plans. Two kinds of plans store no samples:
  *
  * - In the plan of a conversion, each shard stands for one shard of an existing data set.
  * - In the plan of a column (a field that is added to a data set), each shard stands for one or
@@ -10,15 +10,9 @@
 
 #include "packer/plan/plan_file.h"
 
-/* plan_make.c */
-/* Lists the files of the sources, makes their plan and stores it. `dest` must be absolute. Sets
- * *result even after a failure. */
-int plan_make_files(const char *const *sources, size_t count, const char *dest, const char *plan,
-                    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
-                    struct sheaf_error *err);
 /* Returns an error if there is already a plan at `url` for a destination other than `dest`, because
  * parts of that plan may be running. A plan for the same destination may be replaced. */
-int plan_make_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err);
+int plan_store_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err);
 
 struct planner;
 /* Stores a plan at `url`, and claims the plan's destination (puts a file there that reserves it).

@@ -2,7 +2,7 @@
  *
  * Makes a plan: scans the sources, sorts the files into samples, and divides the samples into
  * shards. The samples of each shard are written to a section (plan_section.h). This process packs
- * them from there (pack.c), or copies them to a plan file for many machines (plan_make.c). The
+ * them from there, or copies them to a plan file for many machines (plan_store.c). The
  * samples are never all in memory, because plan_sort.h makes streams of them. */
 #ifndef PACKER_PLANNER_H
 #define PACKER_PLANNER_H

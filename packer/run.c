@@ -399,21 +399,6 @@ static int open_engine(struct running *r, struct sheaf_error *err)
     return code;
 }
 
-static void run_take_result(struct running *r, struct sheaf_pack_result *result)
-{
-    const struct sheaf_pack_result before = *result;
-
-    *result = r->engine.result;
-    result->files = before.files;
-    result->passed_over = before.passed_over;
-    result->left_out = before.left_out;
-    result->filtered = before.filtered;
-    result->unlabelled = before.unlabelled;
-    memcpy(result->first_unlabelled, before.first_unlabelled, sizeof(before.first_unlabelled));
-    result->plan_bytes = MAX(before.plan_bytes, r->batch_bytes);
-    result->memory_peak_bytes = engine_peak(&r->engine);
-}
-
 int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struct sheaf_error *err)
 {
     struct running r = { .run = run,
@@ -429,7 +414,9 @@ int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struc
         code = check_space(run, r.kept, err);
     if (code == SHEAF_OK)
         code = run_shards(&r, err);
-    run_take_result(&r, result);
+    r.engine.result.plan_bytes = r.batch_bytes;
+    r.engine.result.memory_peak_bytes = engine_peak(&r.engine);
+    pack_output_add(result, &r.engine.result);
     engine_close(&r.engine);
     free(r.kept);
     return code;

@@ -33,8 +33,8 @@ int run_check_space(const struct pack_run *run, struct sheaf_error *err);
  * earlier run has finished from the same files are kept.
  *
  * The samples of a shard are loaded from the plan when its first block is packed. They are freed
- * when its last block is written. Sets the numbers of packed and kept shards, samples and bytes,
- * and the peak of memory, in *result. */
+ * when its last block is written. Adds the numbers of packed and kept shards, samples and bytes to
+ * *result, and the peak of memory. */
 int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struct sheaf_error *err);
 
 /* Returns the approximate size, before compression, of the largest of the shards `first` to `end` -
