@@ -26,7 +26,6 @@
 struct commit_run {
     struct planned planned;
     struct sheaf_progress progress;
-    struct output_listing *listing;
     uint8_t *states;            /* for each shard, its enum output_shard_state, */
     uint64_t *sums;             /* and a hash that identifies its entry */
     size_t missing_count;
@@ -50,29 +49,17 @@ static bool is_without_files(const struct commit_run *c)
     return is_column(c) || c->planned.file.facts.fingerprint[0] != '\0';
 }
 
-static void commit_count(struct commit_run *c, const struct shard_facts *facts)
-{
-    pack_output_count(&c->planned.result, facts);
-    c->progress.done_bytes += facts->bytes;
-    c->progress.done_count += facts->samples;
-    watch_show(&c->planned.watch, &c->progress);
-}
-
 /* Counts a finished shard, and takes over its lists of skipped and converted files. */
 static int commit_take_shard(struct commit_run *c, const struct journal_entry *entry,
                              struct sheaf_error *err)
 {
-    int code;
-
     c->has_cls |= entry->facts.has_cls;
     c->cls_words += entry->facts.cls_words;
     c->without_value += is_column(c) ? entry->source : 0;
-    commit_count(c, &entry->facts);
-    code = problems_read(&c->planned.problems, (const char *)entry->skipped.data,
-                         entry->skipped.size, err);
-    return code != SHEAF_OK ? code
-         : problems_read(&c->planned.converted, (const char *)entry->converted.data,
-                         entry->converted.size, err);
+    c->progress.done_bytes += entry->facts.bytes;
+    c->progress.done_count += entry->facts.samples;
+    watch_show(&c->planned.watch, &c->progress);
+    return finished_take(entry, &c->planned.problems, &c->planned.result, err);
 }
 
 /* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples than
@@ -94,11 +81,11 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
 
 /* Checks shard number `i` against its journal entry (the stored facts about a finished shard), and
  * counts the shard. `entry` is NULL if the shard has none. */
-static int commit_check_shard(void *context, size_t i, const struct journal_entry *entry,
-                              struct sheaf_error *err)
+static int commit_check_shard(void *context, const struct finished *finished, size_t i,
+                              const struct journal_entry *entry, struct sheaf_error *err)
 {
     struct commit_run *c = context;
-    const struct plan_shard *shard = &c->planned.file.facts.plan.shards[i];
+    const struct plan_shard *shard = &finished->plan->shards[i];
     enum output_shard_state state = SHARD_MISSING;
     int code = SHEAF_OK;
 
@@ -106,8 +93,8 @@ static int commit_check_shard(void *context, size_t i, const struct journal_entr
         code = check_facts(shard, &entry->facts, setup_converts(&c->planned.setup) ||
                                                  is_column(c), err);
     if (entry != NULL && code == SHEAF_OK)
-        code = output_listing_check(c->listing, &c->planned.output, shard->split, entry, &state,
-                                    err);
+        code = output_listing_check(finished->listing, finished->output, shard->split, entry,
+                                    &state, err);
     if (code != SHEAF_OK)
         return code;
     c->states[i] = (uint8_t)state;
@@ -199,11 +186,7 @@ static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
     if (c->states == NULL || c->sums == NULL)
         return err_memory(err, plan->shard_count);
     c->progress.total_count = plan->sample_count;
-    code = output_list(&c->planned.output, &c->listing, err);
-    if (code == SHEAF_OK)
-        finished.listing = c->listing;
-    if (code == SHEAF_OK)
-        code = finished_each(&finished, commit_check_shard, c, err);
+    code = finished_each(&finished, commit_check_shard, c, err);
     if (code == SHEAF_OK && c->missing_count != 0)
         code = refuse_missing(c, err);
     return code;
@@ -355,7 +338,6 @@ int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     struct commit_run c = { .progress.stage = "commit" };
     const int code = planned_run(&c.planned, plan, options, commit_plan, &c, result, error);
 
-    output_listing_free(c.listing);
     free(c.states);
     free(c.sums);
     return code;

@@ -25,8 +25,21 @@ static int finished_shard(const void *context, uint64_t number, struct entries_s
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-int finished_each(const struct finished *f, finished_fn *take, void *context,
-                  struct sheaf_error *err)
+int finished_take(const struct journal_entry *entry, struct problems *problems,
+                  struct sheaf_pack_result *result, struct sheaf_error *err)
+{
+    int code = problems_read(problems, (const char *)entry->skipped.data, entry->skipped.size, err);
+
+    if (code == SHEAF_OK && problems->converted != NULL)
+        code = problems_read(problems->converted, (const char *)entry->converted.data,
+                             entry->converted.size, err);
+    if (code == SHEAF_OK)
+        pack_output_count(result, &entry->facts);
+    return code;
+}
+
+static int finished_take_all(const struct finished *f, finished_fn *take, void *context,
+                             struct sheaf_error *err)
 {
     struct entries *entries = NULL;
     int code = entries_open(f->output, f->end - f->first, finished_shard, f, &entries, err);
@@ -36,8 +49,18 @@ int finished_each(const struct finished *f, finished_fn *take, void *context,
 
         code = entries_next(entries, &entry, err);
         if (code == SHEAF_OK || code == SHEAF_END)
-            code = take(context, i, code == SHEAF_OK ? entry : NULL, err);
+            code = take(context, f, i, code == SHEAF_OK ? entry : NULL, err);
     }
     entries_close(entries);
+    return code;
+}
+
+int finished_each(struct finished *f, finished_fn *take, void *context, struct sheaf_error *err)
+{
+    int code = output_list(f->output, &f->listing, err);
+
+    if (code == SHEAF_OK || (code == SHEAF_ERR_ACCESS && f->may_lack_listing))
+        code = finished_take_all(f, take, context, err);
+    output_listing_free(f->listing);
     return code;
 }

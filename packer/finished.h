@@ -6,6 +6,7 @@
 #define PACKER_FINISHED_H
 
 #include "packer/plan/plan.h"
+#include "packer/source/problems.h"
 #include "publish/output.h"
 
 /* Shards of a plan at their destination. */
@@ -13,18 +14,26 @@ struct finished {
     const struct output *output;
     const struct plan *plan;
     size_t first, end;          /* the shards */
-    const struct output_listing *listing;       /* NULL: the destination may not be listed */
+    /* true if the shards can also be found without a listing of the destination, because the store
+     * may refuse to list it */
+    bool may_lack_listing;
+    struct output_listing *listing;     /* only during finished_each(); NULL: there is none */
 };
 
 /* A function that receives a shard's journal entry (the stored facts about a finished shard).
  * `entry` is NULL if the shard is not finished. An entry alone does not prove that the shard is
  * still as it was written. */
-typedef int finished_fn(void *context, size_t shard, const struct journal_entry *entry,
-                        struct sheaf_error *err);
+typedef int finished_fn(void *context, const struct finished *finished, size_t shard,
+                        const struct journal_entry *entry, struct sheaf_error *err);
 
-/* Calls take(context) for each of the shards, in order. Makes no request for the entry of a shard
- * if the listing lacks the shard or its entry. */
-int finished_each(const struct finished *finished, finished_fn *take, void *context,
+/* Lists the destination, and calls take(context) for each of the shards, in order. Makes no request
+ * for the entry of a shard if the listing lacks the shard or its entry. */
+int finished_each(struct finished *finished, finished_fn *take, void *context,
                   struct sheaf_error *err);
+
+/* Counts a finished shard in *result, and adds its lists of skipped and converted files to
+ * `problems` and problems->converted. */
+int finished_take(const struct journal_entry *entry, struct problems *problems,
+                  struct sheaf_pack_result *result, struct sheaf_error *err);
 
 #endif

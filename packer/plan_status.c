@@ -32,25 +32,18 @@ static void count_done(struct sheaf_plan *p, size_t i)
     p->done_payload_bytes += shard->payload_bytes;
 }
 
-struct listed_plan {
-    struct sheaf_plan *plan;
-    struct output_listing *listing;
-};
-
 /* Counts a shard if it and its journal entry are there. */
-static int check_listed(void *context, size_t i, const struct journal_entry *entry,
-                        struct sheaf_error *err)
+static int check_listed(void *context, const struct finished *finished, size_t i,
+                        const struct journal_entry *entry, struct sheaf_error *err)
 {
-    const struct listed_plan *l = context;
-    const struct planned *planned = &l->plan->planned;
     enum output_shard_state state = SHARD_MISSING;
     int code = SHEAF_OK;
 
     if (entry != NULL)
-        code = output_listing_check(l->listing, &planned->output,
-                                    planned->file.facts.plan.shards[i].split, entry, &state, err);
+        code = output_listing_check(finished->listing, finished->output,
+                                    finished->plan->shards[i].split, entry, &state, err);
     if (code == SHEAF_OK && state == SHARD_THERE)
-        count_done(l->plan, i);
+        count_done(context, i);
     return code;
 }
 
@@ -60,16 +53,9 @@ static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
     struct finished finished = {
         .output = &p->planned.output, .plan = plan, .end = plan->shard_count,
     };
-    struct listed_plan listed = { .plan = p };
-    int code = output_parts(&p->planned.output, &p->parts, err);
+    const int code = output_parts(&p->planned.output, &p->parts, err);
 
-    if (code == SHEAF_OK)
-        code = output_list(&p->planned.output, &listed.listing, err);
-    finished.listing = listed.listing;
-    if (code == SHEAF_OK)
-        code = finished_each(&finished, check_listed, &listed, err);
-    output_listing_free(listed.listing);
-    return code;
+    return code == SHEAF_OK ? finished_each(&finished, check_listed, p, err) : code;
 }
 
 /* Counts the existing shards of a published split. A shard counts if it has the size that the

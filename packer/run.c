@@ -149,16 +149,13 @@ struct running {
     struct engine engine;
     /* for each shard, true if an earlier run has finished it, so that this run keeps it */
     bool *kept;
-    struct output_listing *listing;     /* NULL: the destination may not be listed */
     uint64_t batch_bytes;       /* memory of the largest loaded shard */
 };
 
-static void count_kept(struct running *r, const struct plan_shard *shard,
-                       const struct journal_entry *entry)
+static void count_kept(struct running *r, const struct plan_shard *shard)
 {
     struct engine *e = &r->engine;
 
-    pack_output_count(&e->result, &entry->facts);
     e->result.shards_kept++;
     e->progress.done_bytes += shard->payload_bytes;
     e->progress.done_count += shard->sample_count;
@@ -178,8 +175,9 @@ static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard
 /* Sets *kept to whether this run can keep a finished shard, and counts such a shard. The shard and
  * its index files must be as the shard's journal entry describes them. If the sizes and stamps in
  * the listing of the destination already show this, the files are not read. */
-static int keep_shard(struct running *r, const struct plan_shard *shard,
-                      const struct journal_entry *listed, bool *kept, struct sheaf_error *err)
+static int keep_shard(struct running *r, const struct output_listing *listing,
+                      const struct plan_shard *shard, const struct journal_entry *listed,
+                      bool *kept, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;
     struct journal_entry own = { .facts = { .bytes = 0 } };
@@ -188,33 +186,29 @@ static int keep_shard(struct running *r, const struct plan_shard *shard,
     uint64_t stamp;
     int code = pack_output_name(run->output, shard, name, err);
 
-    *kept = code == SHEAF_OK && r->listing != NULL &&
-            output_listing_is_known(r->listing, shard->split, listed);
+    *kept = code == SHEAF_OK && listing != NULL &&
+            output_listing_is_known(listing, shard->split, listed);
     if (code == SHEAF_OK && !*kept) {
         entry = &own;
         code = output_find_shard(run->output, shard->split, name, &own, kept, &stamp, err);
     }
     *kept = code == SHEAF_OK && *kept && is_of_use(run, shard, entry);
     if (*kept)
-        code = problems_read(run->problems, (const char *)entry->skipped.data, entry->skipped.size,
-                             err);
-    if (*kept && code == SHEAF_OK && run->problems->converted != NULL)
-        code = problems_read(run->problems->converted, (const char *)entry->converted.data,
-                             entry->converted.size, err);
+        code = finished_take(entry, run->problems, &r->engine.result, err);
     if (*kept && code == SHEAF_OK)
-        count_kept(r, shard, entry);
+        count_kept(r, shard);
     journal_entry_free(&own);
     return code;
 }
 
-static int look_at_shard(void *context, size_t i, const struct journal_entry *entry,
-                         struct sheaf_error *err)
+static int look_at_shard(void *context, const struct finished *finished, size_t i,
+                         const struct journal_entry *entry, struct sheaf_error *err)
 {
     struct running *r = context;
     const struct pack_run *run = r->run;
     const int code = entry == NULL ? SHEAF_OK
-                   : keep_shard(r, &run->rows.plan->shards[i], entry, &r->kept[i - run->first],
-                                err);
+                   : keep_shard(r, finished->listing, &finished->plan->shards[i], entry,
+                                &r->kept[i - run->first], err);
 
     return code == SHEAF_OK ? watch_check(run->watch, err) : code;
 }
@@ -223,16 +217,10 @@ static int find_kept(struct running *r, struct sheaf_error *err)
 {
     struct finished finished = {
         .output = r->run->output, .plan = r->run->rows.plan,
-        .first = r->run->first, .end = r->run->end,
+        .first = r->run->first, .end = r->run->end, .may_lack_listing = true,
     };
-    int code = output_list(r->run->output, &r->listing, err);
 
-    finished.listing = r->listing;
-    if (code == SHEAF_OK || code == SHEAF_ERR_ACCESS)
-        code = finished_each(&finished, look_at_shard, r, err);
-    output_listing_free(r->listing);
-    r->listing = NULL;
-    return code;
+    return finished_each(&finished, look_at_shard, r, err);
 }
 
 /* Checks that the destination has enough free space for the shards that this run packs. In addition
