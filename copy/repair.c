@@ -155,7 +155,7 @@ static int repair_claimed(struct repair *r, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = output_end(&r->output, err);
     else
-        output_abandon_grow(&r->output, false);
+        output_abandon(&r->output, false);
     return code;
 }
 

@@ -216,7 +216,7 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
             continue;
         t->is_claimed = false;
         if (t->grow != NULL && t->samples == 0) {       /* the data set does not change */
-            output_abandon_grow(&t->output, false);
+            output_abandon(&t->output, false);
             continue;
         }
         t->output.lacks_reports = has_reports;
@@ -250,9 +250,7 @@ static void abandon(struct pack *p)
     for (uint32_t i = 0; i < p->target_count; i++) {
         struct pack_target *t = &p->targets[i];
 
-        if (t->is_claimed && t->grow != NULL)
-            output_abandon_grow(&t->output, keep);
-        else if (t->is_claimed)
+        if (t->is_claimed)
             output_abandon(&t->output, keep);
         t->is_claimed = false;
     }

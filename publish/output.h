@@ -140,9 +140,6 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 /* Ends a run that has appended to a data set or edited it. Must be called after the run has
  * published the new manifest. */
 int output_grown(struct output *output, struct sheaf_error *err);
-/* Ends a run that has failed to append or edit, and removes the files that it has made. If
- * keep_shards is true, files that a later run can use stay. */
-void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
@@ -211,7 +208,8 @@ int output_sweep(const struct output *output, struct sheaf_error *err);
  * destination. */
 int output_end(const struct output *output, struct sheaf_error *err);
 /* Ends a run that has failed, and removes the files that it has made. If keep_shards is true,
- * shards and other files stay if a later run can use them. */
+ * shards and other files stay if a later run can use them. The data set that the run extends or
+ * edits stays as it is. */
 void output_abandon(const struct output *output, bool keep_shards);
 
 #endif

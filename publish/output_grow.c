@@ -28,12 +28,3 @@ int output_grown(struct output *o, struct sheaf_error *err)
     destination_clear(&d);
     return code;
 }
-
-void output_abandon_grow(const struct output *o, bool keep_shards)
-{
-    (void)journal_remove_temporaries(o->dest, NULL);
-    if (keep_shards || o->is_visible || journal_check(&o->journal, NULL) != SHEAF_OK ||
-        output_remove_appended(o, false, NULL) != SHEAF_OK)
-        return;
-    (void)journal_clear(&o->journal, NULL);
-}

@@ -601,8 +601,14 @@ void output_abandon(const struct output *o, bool keep_shards)
 {
     for (uint32_t i = 0; i < o->split_count; i++)
         journal_remove_temporaries(o->directories[i], NULL);
-    if (keep_shards || o->is_visible || journal_check(&o->journal, NULL) != SHEAF_OK ||
-        remove_entries(o, true, NULL) != SHEAF_OK || !is_clear(o))
+    if (keep_shards || o->is_visible || journal_check(&o->journal, NULL) != SHEAF_OK)
+        return;
+    if (o->grows != NULL) {
+        if (output_remove_appended(o, false, NULL) == SHEAF_OK)
+            (void)journal_clear(&o->journal, NULL);
+        return;
+    }
+    if (remove_entries(o, true, NULL) != SHEAF_OK || !is_clear(o))
         return;
     for (uint32_t i = 0; i < o->split_count; i++) {
         struct manifest_found f;
