@@ -180,7 +180,7 @@ static int join_split(const struct grow *first, const struct grow *split, struct
 }
 
 int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
-              char **fingerprints, struct sheaf_error *err)
+              struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(SIZE_MAX / 4);
     int code = SHEAF_OK;
@@ -197,10 +197,10 @@ int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
             code = buf_printf(&text, err, "%s%s", s == 0 ? "" : "\n",
                               splits[s].manifest.fingerprint);
     }
-    *fingerprints = code == SHEAF_OK ? strndup((const char *)text.data, text.size) : NULL;
-    plan->fingerprint = *fingerprints;
+    free(plan->fingerprint);
+    plan->fingerprint = code == SHEAF_OK ? strndup((const char *)text.data, text.size) : NULL;
     buf_free(&text);
-    return code == SHEAF_OK && *fingerprints == NULL ? err_memory(err, text.size) : code;
+    return code == SHEAF_OK && plan->fingerprint == NULL ? err_memory(err, text.size) : code;
 }
 
 /* ---- Options --------------------------------------------------------------------------------- */

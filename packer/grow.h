@@ -53,9 +53,9 @@ int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
 int grow_undo(struct grow *grow, const char *dest, bool counts, struct sheaf_error *err);
 /* Fills `plan` for an append to several data sets at once, which are splits of the same data.
  * Leaves plan->known and plan->context as they are. Returns SHEAF_ERR_UNSUPPORTED if the splits
- * differ in container, codec or classes. The caller frees *fingerprints after the plan was used. */
+ * differ in container, codec or classes. The caller frees plan->fingerprint. */
 int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
-              char **fingerprints, struct sheaf_error *err);
+              struct sheaf_error *err);
 /* Sets those options of an append that follow from the existing data set, such as the container. If
  * the caller left the options for names and images at their defaults, these options get the values
  * with which the data set was packed. If the caller set a split and no seed, the data set's seed is

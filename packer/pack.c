@@ -2,7 +2,8 @@
  *
  * Implements sheaf_pack. In one call, it makes the plan, packs all its shards and publishes them.
  * An append to a data set differs only in the text of the claim (the file that reserves the
- * directory for the run) and in the way of publishing; see grow.h. */
+ * directory for the run) and in the way of publishing; see grow.h. The plan can also be stored, so
+ * that many processes pack its parts; see part.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,11 +48,11 @@ struct pack {
      * data set */
     struct grow *grows;
     struct plan_grow growing;   /* their facts; only if they grow */
-    char *fingerprints;
     const char *url;            /* where the plan is stored; NULL: its shards are packed now */
     /* true if the data set was already complete, so that nothing was packed */
     bool is_finished;
-    /* Used only by compare_plan(). `last` is the hash of the plan of the last append. is_all_done
+    bool has_reports;           /* whether a target has the lists of skipped and converted files */
+    /* Used only to resume an append. `last` is the hash of the plan of the last append. is_all_done
      * is true if this run has the same plan and all samples of the plan are already published. */
     const char *last;
     bool is_all_done;
@@ -117,27 +118,23 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
     return code;
 }
 
-/* Divides the shards of the plan among the targets (the data sets into which the run packs). If
- * there are several targets, each is one split of the plan, and is packed like a data set without
- * splits. */
-static void divide_plan(struct pack *p)
+/* Sets the plan and the shards of a target. If there are several targets, each is one split of the
+ * whole plan, and is packed like a data set without splits. */
+static void take_split(struct pack *p, struct pack_target *t)
 {
-    for (uint32_t i = 0; i < p->target_count; i++) {
-        struct pack_target *t = &p->targets[i];
-        const struct plan_split *split = &p->plan.splits[i];
+    const struct plan_split *split = &p->plan.splits[t - p->targets];
 
-        t->plan = p->plan;
-        t->end = p->plan.shard_count;
-        if (p->target_count == 1)
-            continue;
-        t->plan.splits[0] = *split;
-        t->plan.splits[0].name[0] = '\0';
-        t->plan.split_count = 1;
-        t->first = split->shard;
-        t->end = split->shard + (size_t)split->shard_count;
-        for (size_t k = t->first; k < t->end; k++)
-            p->plan.shards[k].split = 0;
-    }
+    t->plan = p->plan;
+    t->end = p->plan.shard_count;
+    if (p->target_count == 1)
+        return;
+    t->plan.splits[0] = *split;
+    t->plan.splits[0].name[0] = '\0';
+    t->plan.split_count = 1;
+    t->first = split->shard;
+    t->end = split->shard + (size_t)split->shard_count;
+    for (size_t k = t->first; k < t->end; k++)
+        p->plan.shards[k].split = 0;
 }
 
 static int show_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
@@ -190,42 +187,28 @@ static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
     return problems_check_packed(&p->problems, p->result.samples, err);
 }
 
-/* Publishes the samples of a target. */
-static int publish_target(struct pack *p, struct pack_target *t, const char *const *json,
-                          struct sheaf_error *err)
+/* Publishes the samples of a target. The lists of skipped and converted files are published with
+ * the first target. */
+static int publish_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
-    const int code = pack_output_publish_plan(&t->output, &p->problems, &t->plan,
-                                              p->options.label_base, json, err);
+    const char *const *json = (const char *const *)p->planner.options_json;
+    int code;
 
-    return code == SHEAF_OK ? output_end(&t->output, err) : code;
-}
-
-/* Publishes the samples of all targets (the data sets into which the run packs), one after another.
- * The lists of skipped and converted files are published with the first target. */
-static int pack_publish(struct pack *p, struct sheaf_error *err)
-{
-    char *json[SPLIT_LIMIT] = { NULL };
-    bool has_reports = false;
-    int code = planner_options_json(&p->planner, json, err);
-
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
-        struct pack_target *t = &p->targets[i];
-
-        has_reports |= t->is_done;
-        if (!t->is_claimed)
-            continue;
-        t->is_claimed = false;
-        if (t->grow != NULL && t->samples == 0) {       /* the data set does not change */
-            output_abandon(&t->output, false);
-            continue;
-        }
-        t->output.lacks_reports = has_reports;
-        has_reports = true;
-        code = publish_target(p, t, (const char *const *)json + i, err);
-        t->is_claimed = code != SHEAF_OK;
+    p->has_reports |= t->is_done;
+    if (!t->is_claimed)
+        return SHEAF_OK;
+    t->is_claimed = false;
+    if (t->grow != NULL && t->samples == 0) {           /* the data set does not change */
+        output_abandon(&t->output, false);
+        return SHEAF_OK;
     }
-    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
-        free(json[s]);
+    t->output.lacks_reports = p->has_reports;
+    p->has_reports = true;
+    code = pack_output_publish_plan(&t->output, &p->problems, &t->plan, p->options.label_base,
+                                    json + (t - p->targets), err);
+    if (code == SHEAF_OK)
+        code = output_end(&t->output, err);
+    t->is_claimed = code != SHEAF_OK;
     return code;
 }
 
@@ -314,12 +297,19 @@ static int claim_target(struct pack *p, struct pack_target *t, struct sheaf_erro
     return code;
 }
 
-/* Checks the free space before the destination is made. */
-static int pack_check_space(struct pack *p, struct pack_target *t, struct sheaf_error *err)
-{
-    const struct pack_run run = run_of(p, t);
+typedef int run_fn(const struct pack_run *run, struct sheaf_error *err);
 
-    return run_check_space(&run, err);
+/* Calls check() for the run of each target, until a call fails. */
+static int each_run(struct pack *p, run_fn *check, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
+        const struct pack_run run = run_of(p, &p->targets[i]);
+
+        code = check(&run, err);
+    }
+    return code;
 }
 
 /* Returns whether the destination of the run should not exist yet. A run that resumes or replaces,
@@ -333,7 +323,7 @@ static bool pack_is_new(const struct pack *p)
 /* Packs the shards of all targets (the data sets into which the run packs), and publishes them. */
 static int pack_to_dest(struct pack *p, struct sheaf_error *err)
 {
-    int code = pack_is_new(p) ? each_target(p, pack_check_space, err) : SHEAF_OK;
+    int code = pack_is_new(p) ? each_run(p, run_check_space, err) : SHEAF_OK;
 
     if (code != SHEAF_OK)
         return code;
@@ -348,7 +338,9 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = pack_check_sum(p, err);
     if (code == SHEAF_OK)
-        code = pack_publish(p, err);
+        code = planner_options_json(&p->planner, err);
+    if (code == SHEAF_OK)
+        code = each_target(p, publish_target, err);
     if (code != SHEAF_OK)
         abandon(p);
     p->result.skipped = p->problems.count;
@@ -400,9 +392,11 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 static int pack_open_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct grow *g = t->grow;
-    const int code = pack_output_open(&t->output, t->dest, &p->setup,
-                                      g == NULL ? p->options.prefix : g->prefix, &t->plan, err);
+    int code;
 
+    take_split(p, t);
+    code = pack_output_open(&t->output, t->dest, &p->setup,
+                            g == NULL ? p->options.prefix : g->prefix, &t->plan, err);
     if (code == SHEAF_OK && g != NULL) {
         t->output.grows = &g->manifest;
         t->output.part = g->part;
@@ -412,19 +406,6 @@ static int pack_open_target(struct pack *p, struct pack_target *t, struct sheaf_
     return code;
 }
 
-static int open_targets(struct pack *p, struct sheaf_error *err)
-{
-    divide_plan(p);
-    return each_target(p, pack_open_target, err);
-}
-
-static int check_memory(struct pack *p, struct pack_target *t, struct sheaf_error *err)
-{
-    const struct pack_run run = run_of(p, t);
-
-    return run_check_memory(&run, err);
-}
-
 /* Sets the facts that a stored plan has in addition to the plan itself. */
 static int pack_set_facts(struct pack *p, struct plan_facts *f, struct buf *skipped,
                           struct sheaf_error *err)
@@ -432,6 +413,10 @@ static int pack_set_facts(struct pack *p, struct plan_facts *f, struct buf *skip
     const struct source *source = p->planner.sources;
     int code = problems_write(&p->problems, 0, skipped, err);
 
+    if (code == SHEAF_OK)
+        code = planner_options_json(&p->planner, err);
+    for (uint32_t s = 0; s < p->plan.split_count; s++)
+        f->options_json[s] = p->planner.options_json[s];
     f->dest = p->dest;
     f->source = source->ops->name;
     f->fingerprint = "";
@@ -450,17 +435,13 @@ static int pack_set_facts(struct pack *p, struct plan_facts *f, struct buf *skip
 static int store_plan(struct pack *p, struct sheaf_error *err)
 {
     const char *const source_root = p->planner.sources->root;
-    char *root = plan_absolute(source_root), *json[SPLIT_LIMIT] = { NULL };
+    char *root = plan_absolute(source_root);
     struct buf skipped = BUF_INIT(SIZE_MAX / 4);
     struct plan_facts facts = { .root = source_root[0] == '\0' ? "" : root };
     uint64_t left;
     int code = root == NULL ? err_memory(err, strlen(source_root))
                             : pack_set_facts(p, &facts, &skipped, err);
 
-    if (code == SHEAF_OK)
-        code = planner_options_json(&p->planner, json, err);
-    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
-        facts.options_json[s] = json[s];
     if (code == SHEAF_OK)
         code = run_memory_left(&p->setup, p->dest,
                                run_largest_shard(&p->plan, 0, p->plan.shard_count),
@@ -469,8 +450,6 @@ static int store_plan(struct pack *p, struct sheaf_error *err)
         code = plan_store(&facts, &p->planner, &p->options, NULL, p->url, err);
     if (code == SHEAF_OK)
         pack_count_planned(p);
-    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
-        free(json[s]);
     buf_free(&skipped);
     free(root);
     return code;
@@ -479,11 +458,11 @@ static int store_plan(struct pack *p, struct sheaf_error *err)
 /* Packs the plan that the run has made. */
 static int pack_planned(struct pack *p, struct sheaf_error *err)
 {
-    int code = open_targets(p, err);
+    int code = each_target(p, pack_open_target, err);
 
     if (code != SHEAF_OK)
         return code;
-    code = each_target(p, check_memory, err);
+    code = each_run(p, run_check_memory, err);
     if (p->options.dry_run)
         return end_dry_run(p, code, err);
     return code == SHEAF_OK ? pack_to_dest(p, err) : code;
@@ -517,12 +496,12 @@ static void close_pack(struct pack *p)
     for (uint32_t i = 0; i < p->target_count; i++)
         output_close(&p->targets[i].output);
     plan_free(&p->plan);
+    free(p->growing.fingerprint);
     planner_close(&p->planner);
     problems_free(&p->problems);
     problems_free(&p->converted);
     for (size_t i = 0; i < SPLIT_LIMIT; i++)
         tally_clear(&p->fields[i]);
-    free(p->fingerprints);
     class_list_free(&p->list);
 }
 
@@ -607,33 +586,21 @@ static char *last_plan(const struct grow *g)
     return hash;
 }
 
-/* Undoes the last append of each data set, if this append used the plan with the hash `hash`. Only
+/* Undoes the last append of a data set, if this append used the plan with the hash p->last. Only
  * facts in memory change. Marks the data set as done, counts the samples of the append, and
  * restores the facts from before the append. */
-static int undo_plan(struct pack *p, const char *hash, struct sheaf_error *err)
+static int undo_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    char *last = last_plan(t->grow);
+    int code;
 
-    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
-        struct pack_target *t = &p->targets[i];
-        char *last = last_plan(t->grow);
-
-        t->is_done = last != NULL && strcmp(last, hash) == 0;
-        free(last);
-        if (!t->is_done)
-            continue;
-        count_appended(&t->grow->manifest, &t->appended);
-        code = grow_undo(t->grow, t->dest, p->options.split != NULL, err);
-        if (code == SHEAF_OK)
-            code = grow_number(t->grow, t->dest, err);
-    }
-    return code;
-}
-
-static int join_grows(struct pack *p, struct sheaf_error *err)
-{
-    free(p->fingerprints);
-    return grow_join(p->grows, p->target_count, &p->growing, &p->fingerprints, err);
+    t->is_done = last != NULL && strcmp(last, p->last) == 0;
+    free(last);
+    if (!t->is_done)
+        return SHEAF_OK;
+    count_appended(&t->grow->manifest, &t->appended);
+    code = grow_undo(t->grow, t->dest, p->options.split != NULL, err);
+    return code == SHEAF_OK ? grow_number(t->grow, t->dest, err) : code;
 }
 
 static int open_grows(struct pack *p, const struct pack_onto *onto, struct sheaf_error *err)
@@ -702,7 +669,7 @@ static int end_done(struct pack *p, struct sheaf_error *err)
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
-    int code = join_grows(p, err);
+    int code = grow_join(p->grows, p->target_count, &p->growing, err);
 
     if (code == SHEAF_OK)
         code = pack_make_plan(p, sources, count, err);
@@ -710,22 +677,22 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
                          : code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY)
         code = SHEAF_END;
     if (code == SHEAF_OK)
-        code = open_targets(p, err);
+        code = each_target(p, pack_open_target, err);
     p->is_all_done = code == SHEAF_OK && is_all_done(p);
     return code == SHEAF_OK && p->is_all_done ? end_done(p, err) : code;
 }
 
 /* Finds out whether an earlier run has appended exactly the samples that this run would append.
- * `hash` is the plan hash of the earlier run. If the samples are the same and all of them are
- * published, sets *found to true. If the samples are the same but the earlier run has published
- * only some splits, because it was interrupted, marks these splits as done. */
-static int try_plan(struct pack *given, const struct pack_onto *onto, const char *hash,
-                    const char *const *sources, size_t count, bool *found,
-                    struct sheaf_error *err)
+ * given->last is the plan hash of the earlier run. If the samples are the same and all of them are
+ * published, sets given->is_all_done. If the samples are the same but the earlier run has published
+ * only some splits, because it was interrupted, marks these splits as done. Returns SHEAF_END if
+ * the samples are not the same. */
+static int try_plan(struct pack *given, const struct pack_onto *onto, const char *const *sources,
+                    size_t count, struct sheaf_error *err)
 {
     struct grow grows[SPLIT_LIMIT] = { { .prefix = NULL } };
     struct pack p = { .options = given->options, .dest = given->dest, .grows = grows,
-                      .last = hash };
+                      .last = given->last };
     int code = open_grows(&p, onto, err);
 
     p.options.report = NULL;
@@ -733,14 +700,14 @@ static int try_plan(struct pack *given, const struct pack_onto *onto, const char
     for (uint32_t i = 0; i < p.target_count; i++)
         grows[i].facts.first_number = given->grows[i].facts.first_number;
     if (code == SHEAF_OK)
-        code = undo_plan(&p, hash, err);
+        code = each_target(&p, undo_target, err);
     if (code == SHEAF_OK)
         code = pack_with(&p, compare_plan, sources, count, err);
-    *found = code == SHEAF_OK && p.is_all_done;
-    if (*found)
+    given->is_all_done = code == SHEAF_OK && p.is_all_done;
+    if (given->is_all_done)
         given->result = p.result;
     else if (code == SHEAF_OK)
-        code = undo_plan(given, hash, err);
+        code = each_target(given, undo_target, err);
     close_grows(&p);
     return code;
 }
@@ -748,21 +715,19 @@ static int try_plan(struct pack *given, const struct pack_onto *onto, const char
 /* Looks for an earlier run that has already appended the same samples. Tries the last append to
  * each of the data sets with try_plan(). */
 static int find_appended(struct pack *p, const struct pack_onto *onto, const char *const *sources,
-                         size_t count, bool *found, struct sheaf_error *err)
+                         size_t count, struct sheaf_error *err)
 {
     char *tried[SPLIT_LIMIT] = { NULL };
     int code = SHEAF_END;
 
-    *found = false;
     for (uint32_t i = 0; i < onto->count && code == SHEAF_END; i++) {
-        tried[i] = last_plan(&p->grows[i]);
+        bool is_new = true;
+
+        p->last = tried[i] = last_plan(&p->grows[i]);
         for (uint32_t k = 0; k < i && tried[i] != NULL; k++)
-            if (tried[k] != NULL && strcmp(tried[k], tried[i]) == 0) {
-                free(tried[i]);
-                tried[i] = NULL;
-            }
-        if (tried[i] != NULL)
-            code = try_plan(p, onto, tried[i], sources, count, found, err);
+            is_new = is_new && (tried[k] == NULL || strcmp(tried[k], tried[i]) != 0);
+        if (tried[i] != NULL && is_new)
+            code = try_plan(p, onto, sources, count, err);
     }
     for (uint32_t i = 0; i < onto->count; i++)
         free(tried[i]);
@@ -773,7 +738,6 @@ static int pack_append(struct pack *p, const struct pack_onto *onto, const char 
                        size_t count, struct sheaf_error *err)
 {
     struct sheaf_pack_options options = p->options;
-    bool found = false;
     int code = open_grows(p, onto, err);
 
     if (code == SHEAF_OK)
@@ -783,12 +747,13 @@ static int pack_append(struct pack *p, const struct pack_onto *onto, const char 
     for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
         code = grow_number(&p->grows[i], p->targets[i].dest, err);
     if (code == SHEAF_OK && p->options.resume)
-        code = find_appended(p, onto, sources, count, &found, err);
-    if (code == SHEAF_OK && !found)
-        code = grow_tell(&p->grows[0], &p->options, err);
-    if (code == SHEAF_OK && !found)
-        code = join_grows(p, err);
-    return code != SHEAF_OK || found ? code : pack_with(p, pack_sources, sources, count, err);
+        code = find_appended(p, onto, sources, count, err);
+    if (code != SHEAF_OK || p->is_all_done)
+        return code;
+    code = grow_tell(&p->grows[0], &p->options, err);
+    if (code == SHEAF_OK)
+        code = grow_join(p->grows, p->target_count, &p->growing, err);
+    return code == SHEAF_OK ? pack_with(p, pack_sources, sources, count, err) : code;
 }
 
 int pack_onto(const char *const *sources, size_t count, const struct pack_onto *onto,

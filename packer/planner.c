@@ -47,6 +47,8 @@ void planner_close(struct planner *p)
     class_list_free(&p->list);
     plan_sort_close(&p->sort);
     plan_sections_free(&p->sections);
+    for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
+        free(p->options_json[s]);
     filter_close(&p->filter);
     naming_close(&p->naming);
     for (size_t i = 0; i < p->source_count; i++)
@@ -558,18 +560,17 @@ static int add_left_out(const struct planner *p, char **json, struct sheaf_error
     return SHEAF_OK;
 }
 
-int planner_options_json(const struct planner *p, char *json[SPLIT_LIMIT],
-                         struct sheaf_error *err)
+int planner_options_json(struct planner *p, struct sheaf_error *err)
 {
-    for (uint32_t s = 0; s < p->plan->split_count; s++) {
-        json[s] = pack_options_json(p->options, p->sources[0].ops->name, p->plan->hash,
-                                    p->plan->splits[s].name);
-        if (json[s] == NULL)
-            return err_memory(err, 1024);
-        if (add_left_out(p, &json[s], err) != SHEAF_OK)
-            return SHEAF_ERR_MEMORY;
+    int code = SHEAF_OK;
+
+    for (uint32_t s = 0; s < p->plan->split_count && code == SHEAF_OK; s++) {
+        p->options_json[s] = pack_options_json(p->options, p->sources[0].ops->name, p->plan->hash,
+                                               p->plan->splits[s].name);
+        code = p->options_json[s] == NULL ? err_memory(err, 1024)
+                                          : add_left_out(p, &p->options_json[s], err);
     }
-    return SHEAF_OK;
+    return code;
 }
 
 void planner_result(const struct planner *p, struct sheaf_pack_result *result)

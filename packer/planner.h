@@ -2,8 +2,8 @@
  *
  * Makes a plan: scans the sources, sorts the files into samples, and divides the samples into
  * shards. The samples of each shard are written to a section (plan_section.h). This process packs
- * them from there, or copies them to a plan file for many machines (plan_store.c). The
- * samples are never all in memory, because plan_sort.h makes streams of them. */
+ * them from there, or copies them to a plan file for many machines. The samples are never all in
+ * memory, because plan_sort.h makes streams of them. */
 #ifndef PACKER_PLANNER_H
 #define PACKER_PLANNER_H
 
@@ -38,6 +38,8 @@ struct planner {
     /* counts of the fields of each split's samples; NULL if fields are not counted */
     struct tally *fields;
     struct plan_sections sections;      /* the samples of the plan */
+    /* options for the manifest of each split, as JSON text; the planner owns the texts */
+    char *options_json[SPLIT_LIMIT];
 };
 
 /* Initialises a planner. `list` has the classes whose numbers the user has given, or is NULL. The
@@ -73,10 +75,8 @@ void planner_count_classes(const struct planner *planner);
 
 /* Gives the plan its identity (plan_identify). Called after planner_make. */
 int planner_identify(const struct planner *planner, bool of_sources, struct sheaf_error *err);
-/* Sets json[i] to the options for the manifest of split i, as JSON text. The caller frees the texts
- * even after an error. */
-int planner_options_json(const struct planner *planner, char *json[SPLIT_LIMIT],
-                         struct sheaf_error *err);
+/* Makes planner->options_json. */
+int planner_options_json(struct planner *planner, struct sheaf_error *err);
 
 /* Sets three numbers in *result: how many files were found, skipped and planned. May also be called
  * after the planner has failed. */

@@ -49,7 +49,8 @@ struct plan_grow_split {
 struct plan_grow {
     struct plan_classes classes;
     int label_base;
-    const char *fingerprint;    /* its fingerprint; of several splits, all of them */
+    /* its fingerprint; of several splits, all of them; the owner of the struct frees this text */
+    char *fingerprint;
     /* the data sets to which samples are appended: a single one, or all splits of the same data */
     struct plan_grow_split splits[SPLIT_LIMIT];
     uint32_t split_count;
