@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Condition variables with timed waits that use the monotonic clock. With the wall clock, a wait
- * would end at the wrong time if somebody set the clock. */
+ * The monotonic clock, and condition variables with timed waits that use it. With the wall clock, a
+ * wait would end at the wrong time if somebody set the clock. */
 #ifndef BASE_TIMED_WAIT_H
 #define BASE_TIMED_WAIT_H
 
@@ -9,6 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+/* Returns the monotonic clock's time in nanoseconds. */
+static inline uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 /* Initialises a condition variable. wait_until and wait_for need a variable that was initialised by
  * this function. */

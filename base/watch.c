@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/flag.h"
-#include "base/workers.h"
+#include "base/timed_wait.h"
 
 #define EVERY_NS 100000000u
 

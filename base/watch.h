@@ -11,6 +11,7 @@ struct watch {
     void *context;
     const volatile int *interrupt;      /* NULL: never */
     uint64_t shown_ns;                  /* time of the last progress call */
+    const char *stage;                  /* stage that is reported while a thread waits for a job */
 };
 
 /* Returns SHEAF_ERR_INTERRUPTED if the caller's interrupt flag is set, otherwise SHEAF_OK. */

@@ -9,11 +9,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/flag.h"
-#include "base/timed_wait.h"
+#include "base/watch.h"
 
 struct workers {
     pthread_mutex_t lock;
@@ -28,14 +27,6 @@ struct workers {
     unsigned thread_count;
     pthread_t threads[];
 };
-
-uint64_t clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 unsigned workers_processors(void)
 {
@@ -206,9 +197,10 @@ static bool help(struct workers *w, struct job *job, const volatile int *interru
     return done;
 }
 
-bool workers_wait_or(struct workers *w, struct job *job, bool helps,
-                     const volatile int *interrupt, uint64_t *waited_ns)
+bool workers_wait_or(struct workers *w, struct job *job, bool helps, struct watch *watch,
+                     uint64_t *waited_ns)
 {
+    const struct sheaf_progress progress = { .stage = watch->stage };
     const uint64_t poll_ns = 20000000;
     uint64_t start;
     bool done = workers_is_done(w, job);
@@ -216,8 +208,11 @@ bool workers_wait_or(struct workers *w, struct job *job, bool helps,
     if (done)
         return true;
     start = clock_ns();
-    while (!done && !flag_is_raised(interrupt))
-        done = (helps && help(w, job, interrupt)) || workers_wait_for(w, job, poll_ns);
+    while (!done && !flag_is_raised(watch->interrupt)) {
+        done = (helps && help(w, job, watch->interrupt)) || workers_wait_for(w, job, poll_ns);
+        if (!done)
+            watch_show(watch, &progress);
+    }
     *waited_ns += clock_ns() - start;
     return done;
 }

@@ -12,8 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/timed_wait.h"
 #include "sheaf.h"
 
+struct watch;
 struct workers;
 
 /* A job of the pool. The caller has this struct as a member of a larger struct, which must stay
@@ -51,14 +53,14 @@ uint64_t workers_wait(struct workers *workers, struct job *job);
 bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout_ns);
 
 /* Waits until the job is done, like workers_wait, and adds the waiting time to *waited_ns. Returns
- * false if *interrupt becomes nonzero, for example because a signal handler has set it. This flag
- * is checked every 20 ms.
+ * false if the caller's interrupt flag is set, for example by a signal handler. This flag is
+ * checked every 20 ms. Then the progress function is also called, with the stage watch->stage.
  *
  * If `helps` is true, the calling thread does not sleep, but runs queued jobs itself. It begins
  * with `job` if no thread has begun it. If the jobs are short, this saves the time to wake the
  * calling thread. */
-bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
-                     const volatile int *interrupt, uint64_t *waited_ns);
+bool workers_wait_or(struct workers *workers, struct job *job, bool helps, struct watch *watch,
+                     uint64_t *waited_ns);
 
 /* Cancels every job in the queue, and waits until the running jobs end. A cancelled job counts as
  * done. Jobs that are submitted later run as usual. */
@@ -69,8 +71,5 @@ void workers_close(struct workers *workers);
 
 /* Returns the number of processors that this process may use, which is at least 1. */
 unsigned workers_processors(void);
-
-/* Returns the monotonic clock's time in nanoseconds. */
-uint64_t clock_ns(void);
 
 #endif

@@ -485,7 +485,7 @@ static void run_hash(struct job *job)
  * takes less time than waiting. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
-    const volatile int never = 0;
+    struct watch never = { .interrupt = NULL };
     uint64_t waited = 0;
     int code;
 
@@ -520,11 +520,11 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
  * long if the files are remote objects. */
 static int engine_wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
 {
+    struct watch watch = { .interrupt = e->watch->interrupt };
     uint64_t waited = 0;
 
-    if (e->watch->interrupt != NULL &&
-        !workers_wait_or(e->workers, &b->job, false, e->watch->interrupt, &waited))
-        return watch_check(e->watch, err);
+    if (watch.interrupt != NULL && !workers_wait_or(e->workers, &b->job, false, &watch, &waited))
+        return watch_check(&watch, err);
     workers_wait(e->workers, &b->job);
     return SHEAF_OK;
 }

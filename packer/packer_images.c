@@ -141,7 +141,7 @@ void packer_images_run(struct packer_images *images, const struct engine *engine
     if (images->count != 0)
         run_ready(&images->samples[0].job);
     for (size_t i = 1; i < images->count; i++) {
-        const volatile int never = 0;
+        struct watch never = { .interrupt = NULL };
         uint64_t waited = 0;
 
         workers_wait_or(engine->workers, &images->samples[i].job, true, &never, &waited);

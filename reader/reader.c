@@ -91,7 +91,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     if (r->options.threads == 0)
         r->options.threads = threads_for(dataset);
     r->load.budget.limit = r->options.memory_bytes;
-    r->load.interrupt = &r->interrupt;
+    r->load.watch.interrupt = &r->interrupt;
     code = reader_options_order(dataset, &r->options, &r->load.order, &r->member, err);
     if (code == SHEAF_OK) {
         code = epoch_set_lanes(r, r->load.order.lanes);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "base/watch.h"
 #include "base/workers.h"
 
 struct counted {
@@ -99,7 +100,7 @@ static void note_place(struct job *job)
  * whether the job is the first, one in the middle, or the last. The queue stays whole. */
 static void test_helper_runs_its_job_first(void **state)
 {
-    const volatile int never = 0;
+    struct watch never = { .interrupt = NULL };
     struct workers *workers;
     struct sheaf_error error;
     uint64_t waited = 0;

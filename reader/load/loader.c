@@ -25,7 +25,7 @@ bool loader_shard_is_open(struct loader *l, struct shard *shard)
 
 int loader_open_shard(struct loader *l, struct shard *shard, struct sheaf_error *err)
 {
-    if (!workers_wait_or(l->workers, &shard->job, false, l->interrupt, &l->stall_ns))
+    if (!workers_wait_or(l->workers, &shard->job, false, &l->watch, &l->stall_ns))
         return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
     if (shard->code != SHEAF_OK)
         *err = shard->error;
@@ -311,8 +311,8 @@ bool loader_has(struct loader *l, struct read *r)
 int loader_wait(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     if (!r->has_landed) {
-        if (!workers_wait_or(r->workers, &r->work->job, dataset_is_local(l->dataset),
-                             l->interrupt, &l->stall_ns))
+        if (!workers_wait_or(r->workers, &r->work->job, dataset_is_local(l->dataset), &l->watch,
+                             &l->stall_ns))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
         (void)loader_has(l, r);
     }

@@ -8,6 +8,7 @@
 
 #include "base/heap.h"
 #include "base/transfer_window.h"
+#include "base/watch.h"
 #include "reader/load/read.h"
 #include "reader/order/order.h"
 
@@ -86,7 +87,7 @@ struct loader {
     uint64_t read_bytes;
     struct stream_counts counts;    /* counts for all streams together */
     uint64_t stall_ns;
-    const volatile int *interrupt;  /* waits end when it is not zero */
+    struct watch watch;             /* interrupts waits, and reports progress during waits */
 };
 
 /* Returns true if each item (record in memory) has an allocation of its own. Otherwise all items of

@@ -32,7 +32,6 @@
 #define READS_MOST       64u                    /* largest number of reads under way */
 #define PARTS_AHEAD      32u                    /* largest number of open shards */
 #define ALIGNMENT        ((uint64_t)16)
-#define LOOK_NS          ((uint64_t)50000000)
 
 /* An entry for a requested sample number. */
 struct number_entry {
@@ -150,22 +149,11 @@ static uint64_t record_of(const struct call *c, const struct shard_part *part, s
 
 static int numbers_wait_for(struct call *c, struct job *job, struct sheaf_error *err)
 {
-    const struct sheaf_progress progress = { .stage = "read" };
-    const bool helps = dataset_is_local(c->dataset);
     uint64_t waited = 0;
-    bool done;
 
-    do {
-        int code = watch_check(&c->watch, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        done = helps ? workers_wait_or(c->workers, job, true, c->watch.interrupt, &waited)
-                     : workers_wait_for(c->workers, job, LOOK_NS);
-        if (!done)
-            watch_show(&c->watch, &progress);
-    } while (!done);
-    return SHEAF_OK;
+    if (!workers_wait_or(c->workers, job, dataset_is_local(c->dataset), &c->watch, &waited))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    return watch_check(&c->watch, err);
 }
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
@@ -526,7 +514,7 @@ int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, s
     struct call c = { .dataset = dataset, .count = count, .facts = facts,
                       .budget.limit = o->memory_bytes,
                       .watch = { .progress = o->progress, .context = o->context,
-                                 .interrupt = o->interrupt } };
+                                 .interrupt = o->interrupt, .stage = "read" } };
     struct numbered_samples *k;
     int code;
 

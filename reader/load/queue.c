@@ -198,7 +198,7 @@ static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *
     if (r->has_landed || l->keep <= 1 || !r->is_remote)
         return loader_wait(l, r, err);
     start = clock_ns();
-    while (!loader_has(l, r) && !queue_is_late(l, r) && !flag_is_raised(l->interrupt))
+    while (!loader_has(l, r) && !queue_is_late(l, r) && !flag_is_raised(l->watch.interrupt))
         (void)workers_wait_for(r->workers, &r->work->job, LOOK_NS);
     l->stall_ns += clock_ns() - start;
     if (!loader_has(l, r) && queue_is_late(l, r))

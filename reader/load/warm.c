@@ -182,7 +182,7 @@ static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error
     while (job != NULL && q->planned >= DRAWS_COLD) {
         if (q->first != NULL)
             return SHEAF_END;
-        if (!workers_wait_or(l->workers, job, true, l->interrupt, &l->stall_ns))
+        if (!workers_wait_or(l->workers, job, true, &l->watch, &l->stall_ns))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
         job = warm_go_on(l, q);
     }
