@@ -70,6 +70,10 @@ static int check_choices(const struct sheaf_pixels_options *o, struct sheaf_erro
     if (o->resize > SIDE_MOST)
         return err_set(err, SHEAF_ERR_ARGUMENT, "resize is %" PRIu32 " pixels: expected at most "
                        "%u", o->resize, SIDE_MOST);
+    if (o->resize != 0 && o->crop != SHEAF_CROP_CENTER)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "resize is %" PRIu32 ", but only crop=center is "
+                       "made of a resized picture: give crop=center, or leave resize out",
+                       o->resize);
     if (o->views != NULL && o->crop != SHEAF_CROP_RANDOM)
         return err_set(err, SHEAF_ERR_ARGUMENT, "several views are random crops: crop must be 0");
     return crop_plan_check_range("ratio", o->ratio, 1000, err);

@@ -259,6 +259,7 @@ static void test_options(void **state)
     REFUSED(o.ratio[0] = 2, "ratio is 2 to 1.33333: expected two numbers from 1/1000 to 1000");
     REFUSED(o.flip = 1.5, "flip is 1.5: expected a probability, 0 to 1");
     REFUSED(o.filter = (enum sheaf_resampling)7, "filter is 7: expected 0 to 2");
+    REFUSED(o.resize = 300, "resize is 300, but only crop=center is made of a resized picture");
     REFUSED((o.crop = SHEAF_CROP_CENTER, o.resize = 200), "resize is 200 pixels, but the crop has");
     REFUSED((o.views = &many, o.view_count = 1), "2000 crops of a view: expected 1 or more");
     REFUSED((o.views = &many, o.view_count = 0), "0 views: expected 1 to 1024");

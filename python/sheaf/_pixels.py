@@ -15,6 +15,8 @@ _FILTERS = ("bilinear", "bicubic", "lanczos")
 _LAYOUTS = ("nchw", "nhwc")
 _ORDERS = ("pillow12", "pillow13")
 VIEWS_MOST = 1024
+SCALE = (0.08, 1.0)         # the default ranges of random crops
+RATIO = (3 / 4, 4 / 3)
 
 
 class _View(NamedTuple):
@@ -29,6 +31,10 @@ def _is_number(value: Any, least: int) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and least <= int(value) < 1 << 31
 
 
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def _size(value: Any) -> Tuple[int, int]:
     """Returns (width, height) for a number, or for (height, width) as in torchvision."""
     pair = (value, value) if isinstance(value, numbers.Integral) else value
@@ -40,9 +46,11 @@ def _size(value: Any) -> Tuple[int, int]:
 def _range(name: str, value: Any) -> Tuple[float, float]:
     try:
         low, high = value
-        return float(low), float(high)
     except (TypeError, ValueError):
-        raise ArgumentError("%s is %r: expected two numbers (least, most)" % (name, value)) from None
+        low = high = None
+    if not _is_real(low) or not _is_real(high):
+        raise ArgumentError("%s is %r: expected two numbers (least, most)" % (name, value))
+    return float(low), float(high)
 
 
 def _whole(name: str, value: Any) -> int:
@@ -58,6 +66,15 @@ def _view(value: Any) -> _View:
         raise ArgumentError("a view is %r: expected (number of crops, size, (least, most) of the scale)"
                             % (value,)) from None
     return _View(_whole("the number of crops of a view", count), *_size(size), _range("the scale of a view", scale))
+
+
+def _refuse_unused(crop: str, has_views: bool, scale: Any, ratio: Any) -> None:
+    """Refuses ranges that only random crops have, and a scale beside views, which have their own."""
+    for name, value, default in (("scale", scale, SCALE), ("ratio", ratio, RATIO)):
+        if value != default and crop != "random":
+            raise ArgumentError("%s=%r has no effect with crop=%r: leave it out" % (name, value, crop))
+    if scale != SCALE and has_views:
+        raise ArgumentError("scale=%r has no effect, because each view has a scale: leave it out" % (scale,))
 
 
 def _choice(name: str, value: Any, choices: Sequence[str]) -> int:
@@ -85,8 +102,8 @@ class Pixels:
     cropped and mirrored like the image. Their values are not mixed; each pixel takes the value of the nearest one."""
 
     def __init__(self, size: Union[int, Tuple[int, int], None] = None, *, crop: str = "random",
-                 resize: Optional[int] = None, scale: Tuple[float, float] = (0.08, 1.0),
-                 ratio: Tuple[float, float] = (3 / 4, 4 / 3), flip: float = 0.5,
+                 resize: Optional[int] = None, scale: Tuple[float, float] = SCALE,
+                 ratio: Tuple[float, float] = RATIO, flip: float = 0.5,
                  filter: str = "bilinear", layout: str = "nchw", order: str = "pillow12",
                  field: Optional[str] = None, masks: Sequence[str] = (),
                  views: Optional[Sequence[Tuple[int, Any, Tuple[float, float]]]] = None,
@@ -94,16 +111,25 @@ class Pixels:
         if (size is None) == (views is None):
             raise ArgumentError("Pixels takes a size, or views")
         self.has_views = views is not None
+        if views is not None and not isinstance(views, (list, tuple)):
+            raise ArgumentError("views is %r: expected a list of (number of crops, size, (least, most) of the scale)"
+                                % (views,))
         self.views = [_View(1, *_size(size), _range("scale", scale))] if views is None else list(map(_view, views))
         if not 1 <= len(self.views) <= VIEWS_MOST:
             raise ArgumentError("there are %d views: expected 1 to %d" % (len(self.views), VIEWS_MOST))
         self.layout, self.field, self.threads = layout, field, _whole("threads", threads)
-        if isinstance(masks, str):
-            raise ArgumentError("masks=%r: expected a list of names of fields" % masks)
+        if not isinstance(masks, (list, tuple)) or not all(isinstance(name, str) for name in masks):
+            raise ArgumentError("masks=%r: expected a list of names of fields" % (masks,))
         self.masks = tuple(masks)
+        if field is not None and (not isinstance(field, str) or field == ""):
+            raise ArgumentError("field is %r: expected the name of a field, such as \"jpg\"" % (field,))
         if field is not None and field in self.masks:
             raise ArgumentError("field %r is among the masks" % field)
-        self._options = (_choice("crop", crop, _CROPS), _whole("resize", resize or 0), _range("ratio", ratio),
+        if not _is_real(flip):
+            raise ArgumentError("flip is %r: expected a probability, 0 to 1" % (flip,))
+        kind = _choice("crop", crop, _CROPS)
+        _refuse_unused(crop, self.has_views, scale, ratio)
+        self._options = (kind, _whole("resize", resize or 0), _range("ratio", ratio),
                          float(flip), _choice("filter", filter, _FILTERS),
                          _choice("layout", layout, _LAYOUTS), _choice("order", order, _ORDERS))
         self.open(1, 1 << 20)          # raises an error now if an option is wrong

@@ -351,6 +351,17 @@ class LoaderTest(PixelsCase):
                               ({"crop": "center", "resize": (30, 30)}, r"resize is \(30, 30\): expected a whole"),
                               ({"size": None, "views": []}, "there are 0 views: expected 1 to 1024"),
                               ({"size": None, "views": [(2, 24)]}, r"a view is \(2, 24\): expected \(number"),
+                              ({"resize": 256}, "resize is 256, but only crop=center is made of a resized picture"),
+                              ({"crop": "whole", "resize": 256}, "give crop=center, or leave resize out"),
+                              ({"crop": "center", "scale": (0.5, 1)}, "has no effect with crop='center'"),
+                              ({"crop": "whole", "ratio": (1, 1)}, "has no effect with crop='whole'"),
+                              ({"size": None, "views": [(2, 24, (0.1, 1))], "scale": (0.5, 1)}, "each view has"),
+                              ({"size": None, "views": 5}, "views is 5: expected a list"),
+                              ({"flip": "0.5"}, "flip is '0.5': expected a probability"),
+                              ({"flip": None}, "flip is None"), ({"scale": ("0.1", "1")}, "expected two numbers"),
+                              ({"field": 5}, "field is 5: expected the name"), ({"field": ""}, "field is ''"),
+                              ({"masks": None}, "masks=None: expected a list"),
+                              ({"masks": [5]}, r"masks=\[5\]: expected a list"),
                               ({"size": None, "views": [(True, 24, (0, 1))]}, "crops of a view is True")):
             with self.assertRaisesRegex(sheaf.ArgumentError, says):
                 sheaf.Pixels(**{"size": 24, **options})
