@@ -124,6 +124,8 @@ void view_free(struct view *view);
  *   appended. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     char *const *columns, struct sheaf_error *err);
+/* Sets the error for conditions that no sample fulfils. Returns its code. */
+int view_where_none(const struct view_where *where, struct sheaf_error *err);
 
 /* Makes the canonical text of a view, with a newline at its end. Two views are the same if their
  * texts are equal. If `sources` is not NULL, its texts (fingerprints of data sets) replace the

@@ -79,6 +79,19 @@ int view_where_text(struct view_where *w, const char *keys, const char *not_keys
     return SHEAF_OK;
 }
 
+int view_where_none(const struct view_where *w, struct sheaf_error *err)
+{
+    json_t *where = w->text[0] == '\0' ? NULL : where_of(w);
+    char *text = where == NULL ? NULL
+               : json_dump_text(where, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+    const int code = err_set(err, SHEAF_ERR_ARGUMENT, w->text[0] == '\0' ? "it has no sample"
+                             : "no sample fulfils \"where\": %s", text == NULL ? w->text : text);
+
+    json_decref(where);
+    free(text);
+    return code;
+}
+
 static json_t *view_text_source_of(const struct view_source *s, const char *name)
 {
     json_t *object = json_object();

@@ -46,11 +46,11 @@ static int view_columns_open_column(const struct sheaf_dataset *source, const st
 
 #define NAMED_MOST 10u          /* columns that an error names */
 
-/* The names of the columns of a data set, for an error message. */
+/* The names of the columns of a data set, or of the fields of a column, for an error message. */
 struct column_hints {
     const struct sheaf_dataset *source;
     struct buf text;
-    size_t count;               /* columns that can be opened */
+    size_t count;               /* columns that can be opened; or fields */
 };
 
 /* If the column `name` can be opened, counts it and adds its name to the list for the error message
@@ -95,11 +95,49 @@ static void view_columns_name_others(const struct sheaf_dataset *source,
     free(name);
 }
 
+/* Returns whether a layer of the column may have values for the field of the condition. Otherwise
+ * adds the names of the fields of the first layer to the list for the error message. */
+static bool view_columns_has_field(const struct column_set *set, const struct view_column *c,
+                                   struct column_hints *h)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        const struct tally *t = &set->layers[i].dataset->manifest.fields;
+        const bool is_first = h->count == 0;
+
+        for (size_t f = 0; !t->is_unknown && f < t->count; f++) {
+            if (strcmp(t->fields[f].name, c->field + c->name_size + 1) == 0)
+                return true;
+            if (is_first && h->count++ < NAMED_MOST)
+                (void)buf_printf(&h->text, NULL, "%s%s", h->count == 1 ? "" : ", ",
+                                 t->fields[f].name);
+        }
+        if (t->is_unknown)
+            return true;
+    }
+    return false;
+}
+
+/* Sets the error for a field that the column of the condition does not have. */
+static int view_columns_no_field(const struct view_column *c, const struct column_hints *h,
+                                 struct sheaf_error *err)
+{
+    err_set(err, SHEAF_ERR_NOT_FOUND, "the column %.*s has no field %s, which the condition on %s "
+            "needs: ", (int)c->name_size, c->field, c->field + c->name_size + 1, c->field);
+    if (h->count == 0)
+        err_append(err, "the column has no values");
+    else
+        err_append(err, "it has the field%s %.*s%s", plural(h->count), (int)h->text.size,
+                   (const char *)h->text.data, h->count > NAMED_MOST ? " and more" : "");
+    return SHEAF_ERR_NOT_FOUND;
+}
+
 /* ---- Identity -------------------------------------------------------------------------------- */
 
 static int view_columns_do_identify(const struct choice *c, const struct view_column *condition,
                                     struct buf *text, struct sheaf_error *err)
 {
+    struct column_hints h = { .text = BUF_INIT(SIZE_MAX / 4) };
+    bool has_field = false;
     int code = SHEAF_OK;
 
     for (size_t s = 0; s < dataset_source_count(c->dataset) && code == SHEAF_OK; s++) {
@@ -111,8 +149,12 @@ static int view_columns_do_identify(const struct choice *c, const struct view_co
         for (size_t i = 0; i < set.count && code == SHEAF_OK; i++)
             code = buf_printf(text, err, "%s%s", text->size == 0 ? "" : ",",
                               set.layers[i].dataset->manifest.fingerprint);
+        has_field = has_field || code != SHEAF_OK || view_columns_has_field(&set, condition, &h);
         column_set_close(&set);
     }
+    if (code == SHEAF_OK && !has_field)
+        code = view_columns_no_field(condition, &h, err);
+    buf_free(&h.text);
     return code;
 }
 

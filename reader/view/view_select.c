@@ -243,8 +243,7 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
          */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
         if (code == SHEAF_OK)
-            code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
-                           : "no sample fulfils \"where\": %s", where->text);
+            code = view_where_none(where, err);
     }
     if (code == SHEAF_OK || err == NULL || strncmp(err->message, d->url, strlen(d->url)) == 0)
         return code;

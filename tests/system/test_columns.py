@@ -241,7 +241,8 @@ class Columns(Case):
         for words, said in ((("words.txt>1",), "which is not a number"),
                             (("none.score>1",), "%s: has no column none, which the condition on none.score "
                              "needs: the data set has the columns q, words;" % self.dest),
-                            (("q.other>1",), "no sample fulfils"),
+                            (("q.other>1",), "%s: the column q has no field other, which the condition on "
+                                                 "q.other needs: it has the field" % self.dest),
                             (("q.score>1x",), "is not a condition"),
                             (("q.score=1",), "is not a condition")):
             self.assert_error(sheaf("view", self.dest, "-o", self.path("bad.view"), "--where",
