@@ -86,9 +86,11 @@ static int take_row(void *context, const struct column_row *row, struct sheaf_er
 {
     struct add *a = context;
     uint8_t *unused, *to;
-    int code = sort_add(a->by_hash, key_hash(row->key), 0, column_row_bytes(row), &unused, &to,
-                        err);
+    int code = row->is_file ? SHEAF_OK : column_check_extension(row->extension, err);
 
+    if (code != SHEAF_OK)
+        return err_prefix(err, "%s: line %" PRIu64 ": ", a->source, row->line);
+    code = sort_add(a->by_hash, key_hash(row->key), 0, column_row_bytes(row), &unused, &to, err);
     if (code != SHEAF_OK)
         return code;
     column_row_put(row, to);

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "formats/name.h"
 #include "publish/destination.h"
 
 /* Limits for a shard of the column, in bytes and in records. When one of them is reached, the shard
@@ -323,6 +324,19 @@ static int column_write_find_section(struct sheaf_column_writer *w, struct sheaf
     return code == SHEAF_OK ? column_write_load_section(w, err) : code;
 }
 
+int column_check_extension(const char *extension, struct sheaf_error *err)
+{
+    const char *problem = extension[0] == '\0' ? "it is empty"
+                        : strchr(extension, '/') != NULL ? "it contains a slash"
+                        : name_text_problem(extension, strlen(extension));
+
+    if (problem == NULL)
+        problem = name_suffix_problem(extension);
+    return problem == NULL ? SHEAF_OK
+         : err_set(err, SHEAF_ERR_ARGUMENT, "the name \"%.100s\" cannot be the extension of a "
+                   "field: %s", extension, problem);
+}
+
 int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field *fields,
                         size_t count, struct sheaf_error *err)
 {
@@ -335,8 +349,12 @@ int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field 
         return err_set(err, SHEAF_ERR_STATE,
                        "%s: has no sample after sample %" PRIu64 " that needs a record",
                        w->base->url, w->end - 1);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        code = column_check_extension(fields[i].suffix, err);
+        if (code != SHEAF_OK)
+            return code;
         bytes += fields[i].size + 64;
+    }
     if (bytes > COLUMN_RECORD_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": its values have more than %"
                        PRIu64 " bytes", w->next, COLUMN_RECORD_MOST);

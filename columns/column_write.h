@@ -53,6 +53,8 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);
+/* Returns SHEAF_ERR_ARGUMENT if a name cannot be the extension of a column's field. */
+int column_check_extension(const char *extension, struct sheaf_error *err);
 /* Sets `packing` to the options of the packer that writes a layer (a data set of the column). */
 void column_packing(const struct sheaf_column_options *options, const char *identity,
                     struct sheaf_pack_options *packing);

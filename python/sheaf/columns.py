@@ -18,15 +18,20 @@ import json
 import os
 import tempfile
 from collections import deque
-from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import Path, Problem, Progress, Reader, Size, Source, _opened, _sheaf, _size, _told, _warn, sources
+from ._decode import named, unstopped
 from ._packing import _is_files, _part
 from ._sheaf import ArgumentError
 from ._types import S3, _s3
 from ._views import View
 
 Values = Optional[Mapping[str, Any]]
+# A sample and its number in the data set.
+Numbered = Tuple[int, Dict[str, Any]]
+# The name of a sample for messages, and its values.
+Made = Tuple[str, Values]
 
 
 class ColumnResult(NamedTuple):
@@ -119,12 +124,32 @@ def _lines(source: Any) -> Iterator[str]:
                     {column: value for column, value in row.items() if column != key})
 
 
+class _Given(NamedTuple):
+    """A source that sheaf_column_add reads, and its place in messages if it is a temporary file of rows: `shown` is the
+    path that the program gave, or None."""
+    path: Path
+    is_temporary: bool = False
+    shown: Optional[str] = None
+
+    def told(self, message: str) -> str:
+        """Returns a message of the library in which the program's source is named instead of the temporary file. Each
+        line of this file is a row."""
+        if not self.is_temporary:
+            return message
+        where = "" if self.shown is None else self.shown + ": "
+        return message.replace("%s: line " % self.path, where + "row ").replace(
+            str(self.path), self.shown or "the source")
+
+
 @contextlib.contextmanager
-def _as_path(source: Union[Path, Rows]) -> Iterator[Path]:
-    """Gives the path of a source that sheaf_column_add reads. Rows are first written to a temporary file."""
+def _as_path(source: Union[Path, Rows]) -> Iterator[_Given]:
+    """Gives a source that sheaf_column_add reads. Rows are first written to a temporary file, which the messages of
+    errors do not name."""
+    shown = None
     if isinstance(source, (str, bytes, os.PathLike)):
-        if not os.fsdecode(source).lower().endswith(".parquet"):
-            yield source
+        shown = os.fsdecode(source)
+        if not shown.lower().endswith(".parquet"):
+            yield _Given(source)
             return
         source = sources.parquet(source)
     elif _is_files(source):
@@ -133,7 +158,12 @@ def _as_path(source: Union[Path, Rows]) -> Iterator[Path]:
         path = os.path.join(folder, "rows.jsonl")
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(_lines(sources.of(source)))
-        yield path
+        given = _Given(path, True, shown)
+        try:
+            yield given
+        except _sheaf.Error as error:
+            error.args = (given.told(str(error)),)
+            raise
 
 
 def add(dataset: Path, name: str, source: Union[Path, Rows], *, only_missing: bool = False, resume: bool = False,
@@ -150,12 +180,15 @@ def add(dataset: Path, name: str, source: Union[Path, Rows], *, only_missing: bo
 
     Raises NotFoundError if the data set does not have a key, unless unknown_keys is "skip". Raises ExistsError if the
     column exists, or if there is a second value for a field, unless duplicate_keys is "drop"."""
-    with _as_path(source) as path:
+    tell = _warn if report is None else report
+    with _as_path(source) as given:
         return ColumnResult(**_sheaf.column_add(
-            dataset, name, path, only_missing=only_missing, resume=resume, on_unknown=unknown_keys,
+            dataset, name, given.path, only_missing=only_missing, resume=resume, on_unknown=unknown_keys,
             on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys,
             memory_bytes=_size("memory", memory, 0), jobs=jobs, s3=_s3(s3),
-            progress=_told(progress, Progress), report=_told(_warn if report is None else report, Problem)))
+            progress=_told(progress, Progress),
+            report=_told(lambda problem: tell(Problem(given.told(problem.where), problem.code,
+                                                      given.told(problem.message))), Problem)))
 
 
 def list(source: Source) -> List[Column]:
@@ -169,43 +202,58 @@ def drop(dataset: Path, name: str) -> None:
     _sheaf.column_drop(dataset, name)
 
 
-def _checked(values: Values, fields: Optional[Sequence[str]]) -> Values:
-    if values is not None and fields is not None:
-        for field in values:
-            if field not in fields:
-                raise ValueError("the function returned the field %r: expected %s"
-                                 % (field, " or ".join(fields)))
-    return values
+class _Maker(NamedTuple):
+    """Makes the values of samples with the program's function. Returns the name of the sample for messages, and its
+    values."""
+    function: Callable[[Dict[str, Any]], Values]
+    fields: Optional[Sequence[str]]
+
+    def __call__(self, number: int, sample: Dict[str, Any]) -> Made:
+        where = "sample %r (number %d)" % (sample["__key__"], number)
+        try:
+            values = self.function(sample)
+        except Exception as error:
+            raise named(unstopped(error), where)
+        if values is not None and not isinstance(values, collections.abc.Mapping):
+            raise ArgumentError("%s: the function returned %.100r, expected a dict from extensions to bytes, such as "
+                                "{\"txt\": b\"...\"}, or None" % (where, values))
+        for field in values or ():
+            if self.fields is not None and field not in self.fields:
+                raise ArgumentError("%s: the function returned the field %r: expected %s" % (
+                    where, field, " or ".join(self.fields)))
+        return where, values
 
 
-_function: Optional[Callable[[Dict[str, Any]], Values]] = None
+_maker: Optional[_Maker] = None
 
 
-def _take(function: Callable[[Dict[str, Any]], Values]) -> None:
-    global _function
-    _function = function
+def _take(maker: _Maker) -> None:
+    global _maker
+    _maker = maker
 
 
-def _call(samples: Sequence[Dict[str, Any]]) -> Sequence[Values]:
-    assert _function is not None
-    return [_function(sample) for sample in samples]
 
 
-def _samples(dataset: Path, first: int, end: int) -> Iterator[Dict[str, Any]]:
-    """Yields the samples from number `first` up to, but not including, number `end`. The reader reads them ahead,
-    shard by shard."""
+def _call(samples: Sequence[Numbered]) -> Sequence[Made]:
+    assert _maker is not None
+    return [_maker(*each) for each in samples]
+
+
+def _samples(dataset: Path, first: int, end: int) -> Iterator[Numbered]:
+    """Yields the samples from number `first` up to, but not including, number `end`, with their numbers. The reader
+    reads them ahead, shard by shard."""
     if first == end:
         return
     is_whole = first == 0 and end == len(_opened(dataset))
     source: Source = dataset if is_whole else View(dataset, where={"range": [first, end]})
     with Reader(source, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1, seed=0, epoch=0, lanes=1,
                 shuffle_buffer=0) as reader:
-        for sample in reader:
-            yield {"__key__": sample.key, "__label__": sample.label,
-                   **{name: bytes(sample[name]) for name in sample}}
+        for number, sample in enumerate(reader, first):
+            yield number, {"__key__": sample.key, "__label__": sample.label,
+                           **{name: bytes(sample[name]) for name in sample}}
 
 
-def _batches(samples: Iterator[Dict[str, Any]], size: int) -> Iterator[List[Dict[str, Any]]]:
+def _batches(samples: Iterator[Numbered], size: int) -> Iterator[List[Numbered]]:
     while True:
         batch = [*itertools.islice(samples, size)]
         if not batch:
@@ -213,20 +261,27 @@ def _batches(samples: Iterator[Dict[str, Any]], size: int) -> Iterator[List[Dict
         yield batch
 
 
-def _results(samples: Iterator[Dict[str, Any]], function: Callable[[Dict[str, Any]], Values], jobs: int,
-             batch: int) -> Iterator[Values]:
+def _results(samples: Iterator[Numbered], maker: _Maker, jobs: int, batch: int) -> Iterator[Made]:
     """Yields the result of the function for each sample, in order."""
     if jobs <= 1:
-        yield from map(function, samples)
+        yield from itertools.starmap(maker, samples)
         return
-    with concurrent.futures.ProcessPoolExecutor(jobs, initializer=_take, initargs=(function,)) as pool:
-        waiting: Deque[concurrent.futures.Future[Sequence[Values]]] = deque()
+    with concurrent.futures.ProcessPoolExecutor(jobs, initializer=_take, initargs=(maker,)) as pool:
+        waiting: Deque[concurrent.futures.Future[Sequence[Made]]] = deque()
         for each in _batches(samples, batch):
             waiting.append(pool.submit(_call, each))
             if len(waiting) > 2 * jobs:
                 yield from waiting.popleft().result()
         while waiting:
             yield from waiting.popleft().result()
+
+
+def _write(writer: _sheaf.ColumnWriter, results: Iterable[Made]) -> None:
+    for where, values in results:
+        try:
+            writer.append(values)
+        except (TypeError, ArgumentError) as error:
+            raise named(error, where)
 
 
 def write(dataset: Path, name: str, function: Callable[[Dict[str, Any]], Values], *,
@@ -249,8 +304,7 @@ def write(dataset: Path, name: str, function: Callable[[Dict[str, Any]], Values]
                                  memory_bytes=_size("memory", memory, 0), version=version, s3=_s3(s3))
     try:
         samples = _samples(path, writer.next, writer.end)
-        for values in _results(samples, function, jobs, batch):
-            writer.append(_checked(values, fields))
+        _write(writer, _results(samples, _Maker(function, fields), jobs, batch))
         return ColumnResult(**writer.finish())
     finally:
         writer.close()
@@ -298,8 +352,7 @@ def write_part(plan: Path, function: Callable[[Dict[str, Any]], Values], part: O
         dataset = _planned_base(plan)
         while writer.next != writer.end:
             samples = _samples(dataset, writer.next, writer.end)
-            for values in _results(samples, function, jobs, batch):
-                writer.append(_checked(values, fields))
+            _write(writer, _results(samples, _Maker(function, fields), jobs, batch))
         return ColumnResult(**writer.finish())
     finally:
         writer.close()

@@ -50,11 +50,40 @@ static int name_fields(struct borrowed *b)
     return 0;
 }
 
+/* Takes the name and the bytes of field number `i` from b->items. */
+static int borrow_field(struct borrowed *b, Py_ssize_t i)
+{
+    PyObject *name, *data;
+    Py_buffer *buffer = &b->buffers[i];
+
+    if (!PyArg_ParseTuple(PyList_GetItem(b->items, i), "OO", &name, &data))
+        return -1;
+    if (!PyUnicode_Check(name)) {
+        PyErr_Format(PyExc_TypeError, "the name of a field is %R, expected a text, such as \"txt\"",
+                     name);
+        return -1;
+    }
+    if (PyObject_GetBuffer(data, buffer, PyBUF_SIMPLE) != 0) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError))
+            PyErr_Format(PyExc_TypeError, "the field %R is of %R, expected bytes, such as those of "
+                         "text.encode() or json.dumps(value).encode()", name,
+                         (PyObject *)Py_TYPE(data));
+        return -1;
+    }
+    b->buffer_count++;
+    b->fields[i] = (struct sheaf_field){ .suffix = PyUnicode_AsUTF8AndSize(name, NULL),
+                                         .data = buffer->buf, .size = (size_t)buffer->len };
+    return b->fields[i].suffix == NULL ? -1 : 0;
+}
+
 int borrowed_fields(struct borrowed *b, PyObject *mapping)
 {
     Py_ssize_t count;
 
     b->items = PyMapping_Items(mapping);
+    if (b->items == NULL && PyErr_ExceptionMatches(PyExc_AttributeError))
+        PyErr_Format(PyExc_TypeError, "the fields are of %R, expected a dict from names to bytes",
+                     (PyObject *)Py_TYPE(mapping));
     count = b->items == NULL ? -1 : PyList_Size(b->items);
     if (count < 0)
         return -1;
@@ -64,19 +93,9 @@ int borrowed_fields(struct borrowed *b, PyObject *mapping)
         PyErr_NoMemory();
         return -1;
     }
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *name, *data;
-
-        if (!PyArg_ParseTuple(PyList_GetItem(b->items, i), "OO", &name, &data) ||
-            PyObject_GetBuffer(data, &b->buffers[i], PyBUF_SIMPLE) != 0)
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (borrow_field(b, i) != 0)
             return -1;
-        b->buffer_count++;
-        b->fields[i] = (struct sheaf_field){ .suffix = PyUnicode_AsUTF8AndSize(name, NULL),
-                                             .data = b->buffers[i].buf,
-                                             .size = (size_t)b->buffers[i].len };
-        if (b->fields[i].suffix == NULL)
-            return -1;
-    }
     b->sample.fields = b->fields;
     b->sample.field_count = (size_t)count;
     return name_fields(b);

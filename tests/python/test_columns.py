@@ -113,7 +113,7 @@ class Columns(Case):
                 sheaf.columns.add(self.set, "twice", [row])
         with self.assertRaisesRegex(sheaf.ArgumentError, "expected one path"):
             sheaf.columns.add(self.set, "twice", ["a.jsonl", "b.jsonl"])
-        with self.assertRaisesRegex(sheaf.NotFoundError, "line 2: the data set has no sample with the key k/999"):
+        with self.assertRaisesRegex(sheaf.NotFoundError, "^row 2: the data set has no sample with the key k/999"):
             sheaf.columns.add(self.set, "twice", [{"key": "k/001", "num": 1}, {"key": "k/999", "num": 1}])
         self.assertEqual(sheaf.columns.list(self.set), [])
 
@@ -152,9 +152,9 @@ class Columns(Case):
         sheaf.columns.write(self.set, "one", lambda sample: seen.append(sample["__key__"]))
         self.assertEqual(seen, keys)
         for first in (0, 1, 24, COUNT - 1, COUNT):
-            self.assertEqual([sample["__key__"] for sample in sheaf.columns._samples(self.set, first, COUNT)],
+            self.assertEqual([sample["__key__"] for _, sample in sheaf.columns._samples(self.set, first, COUNT)],
                              keys[first:])
-        self.assertEqual([sample["__key__"] for sample in sheaf.columns._samples(self.set, 3, 20)], keys[3:20])
+        self.assertEqual([key["__key__"] for _, key in sheaf.columns._samples(self.set, 3, 20)], keys[3:20])
 
     def test_parts(self):
         """A function writes the parts of a plan. A part that failed keeps its finished shards."""
@@ -273,6 +273,37 @@ class Columns(Case):
         self.assertEqual(result.with_values, 40)
         again = sheaf.columns.write(self.set, "twice", None, resume=True)   # it is there already
         self.assertEqual(again.with_values, 40)
+
+    def test_messages_name_the_sample_or_the_row(self):
+        def fails(sample):
+            if sample["__key__"] == keys[30]:
+                raise RuntimeError("boom")
+            return double(sample)
+
+        keys = [sample.key for sample in sheaf.Reader(self.set, no_shuffle=True)]
+        for jobs in (1, 2):
+            with self.assertRaisesRegex(RuntimeError, r"sample '%s' \(number 30\): boom" % keys[30]):
+                sheaf.columns.write(self.set, "other", fails, jobs=jobs)
+            sheaf.columns.drop(self.set, "other")
+        for result, kind, says in (("text", sheaf.ArgumentError, "expected a dict from extensions to bytes"),
+                                   ({"txt": "text"}, TypeError, "the field 'txt' is of <class 'str'>, expected bytes"),
+                                   ({"num": 1}, TypeError, "the field 'num' is of <class 'int'>, expected bytes"),
+                                   ({1: b"x"}, TypeError, "the name of a field is 1, expected a text"),
+                                   ({"a/b": b"x"}, sheaf.ArgumentError, "cannot be the extension .* contains a slash")):
+            with self.assertRaisesRegex(kind, r"sample '%s' \(number 0\): .*%s" % (keys[0], says)):
+                sheaf.columns.write(self.set, "other", lambda sample: result)
+            sheaf.columns.drop(self.set, "other")
+        for rows, kind, says in (([{"key": "none", "v": 1}], sheaf.NotFoundError, "^row 1: the data set has no sample"),
+                                 ([{"key": keys[0], "v": 1}] * 2, sheaf.ExistsError, "^row 2: a second value"),
+                                 ([{"key": keys[0], "a/b": 1}], sheaf.ArgumentError, '^row 1: the name "a/b"'),
+                                 ([{"key": keys[0]}], sheaf.ArgumentError, "^the source: has no values")):
+            with self.assertRaisesRegex(kind, says):
+                sheaf.columns.add(self.set, "other", rows)
+        said = []
+        sheaf.columns.add(self.set, "rows", [{"key": "none", "v": 1}, {"key": keys[0], "v": 1}], unknown_keys="skip",
+                          report=said.append)
+        self.assertTrue(said[0].message.startswith("row 1: "), said)
+        self.assertEqual(said[0].where, "the source")
 
     def test_the_leftovers_of_a_failed_function_are_dropped(self):
         with self.assertRaises(ZeroDivisionError):
