@@ -8,12 +8,11 @@ import os
 import pickle
 import shutil
 import socket
-import subprocess
-import sys
 import unittest
 from unittest import mock
 
 import sheaf
+from programs import Program
 from sheaf import _member
 from support import Case, flip, samples_of
 
@@ -182,13 +181,15 @@ class Loaders(HostCase):
         for rank, channel in enumerate(self.channels(2) * 2):
             host, local = rank % 2, rank // 2
             out.append(self.path("out-%d" % rank))
-            ranks.append(subprocess.Popen(
-                [sys.executable, script, channel.root, self.manifest, out[-1], str(local)],
+            ranks.append(Program(
+                script, channel.root, self.manifest, out[-1], str(local),
                 env=dict(os.environ, RANK=str(2 * host + local), WORLD_SIZE="4",
                          LOCAL_RANK=str(local), LOCAL_WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
                          MASTER_PORT=port)))
         try:
-            self.assertEqual([rank.wait(timeout=300) for rank in ranks], [0] * 4)
+            for rank in ranks:
+                errors = rank.communicate()[1]
+                self.assertEqual(rank.returncode, 0, errors)
         finally:
             for rank in ranks:
                 rank.kill()

@@ -5,12 +5,11 @@ epoch is one pipe for all ranks of the host.  Needs torch (Debian: python3-torch
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
 import unittest
 
 import sheaf
+from programs import Program
 from support import Case, pack, samples_of
 
 try:
@@ -119,13 +118,13 @@ class PipeTest(Case):
             probe.bind(("127.0.0.1", 0))
             port = str(probe.getsockname()[1])
         programs = []
+        with open(self.path("rank.py"), "w", encoding="ascii") as file:
+            file.write(RANK)
         for rank, plan in enumerate(plans):
             env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(len(plans)), MASTER_PORT=port)
             if are_known:
                 env.update(LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(len(plans)))
-            program = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-c", RANK, root, self.out(rank),
-                 json.dumps(plan)], stderr=subprocess.PIPE, text=True, env=env)
+            program = Program(self.path("rank.py"), root, self.out(rank), json.dumps(plan), env=env)
             self.addCleanup(program.stderr.close)
             self.addCleanup(program.wait)
             self.addCleanup(program.kill)

@@ -11,6 +11,7 @@ import sys
 import unittest
 
 import sheaf
+from programs import Program
 from support import Case
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -58,8 +59,13 @@ class ReadmeTest(Case):
             example = FORKSERVER + example
         with open(self.path("example.py"), "w", encoding="utf-8") as file:
             file.write(example)
-        return subprocess.run([sys.executable, "-W", "ignore", "example.py"], cwd=self.path(),
-                              stderr=subprocess.PIPE, timeout=300)
+        if "torch" in example:
+            program = Program(self.path("example.py"), cwd=self.path())
+        else:
+            program = subprocess.Popen([sys.executable, "-W", "ignore", "example.py"], cwd=self.path(),
+                                       stderr=subprocess.PIPE, text=True)
+        errors = program.communicate(timeout=300)[1]
+        return program.returncode, errors
 
     def check(self, readme, least):
         found = examples(readme)
@@ -73,8 +79,8 @@ class ReadmeTest(Case):
                 print("example %d of %s: no %s" % (number, readme, missing(example)))
                 continue
             with self.subTest("example %d of %s" % (number, readme)):
-                done = self.run_example(example)
-                self.assertEqual(done.returncode, 0, done.stderr.decode()[-2000:])
+                status, errors = self.run_example(example)
+                self.assertEqual(status, 0, errors[-2000:])
 
     def test_the_readme(self):
         self.check("README.md", 2)

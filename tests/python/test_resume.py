@@ -5,12 +5,11 @@ other workers and in another world."""
 import json
 import os
 import socket
-import subprocess
-import sys
 import unittest
 
 import sheaf
 from loading import LoaderCase, key_of, marked, number_of
+from programs import Program
 from support import pack, samples_of
 
 
@@ -281,12 +280,12 @@ class ResumeTest(LoaderCase):
     def run_ranks(self, world, stop, state):
         """What each of them read, over gloo."""
         port, programs, read = str(free_port()), [], []
+        with open(self.path("rank.py"), "w", encoding="ascii") as file:
+            file.write(RANK)
         for rank in range(world):
-            programs.append(subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-c", RANK, self.set, state, str(stop),
-                 self.path("out-%d" % rank)], stderr=subprocess.PIPE, text=True,
-                env=dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world),
-                         MASTER_ADDR="127.0.0.1", MASTER_PORT=port)))
+            programs.append(Program(self.path("rank.py"), self.set, state, str(stop), self.path("out-%d" % rank),
+                                    env=dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world),
+                                             MASTER_ADDR="127.0.0.1", MASTER_PORT=port)))
         for rank, program in enumerate(programs):
             errors = program.communicate()[1]
             self.assertEqual(program.returncode, 0, errors)
