@@ -24,7 +24,7 @@ class ConvertResume(Case):
     def share(cls):
         chance = random.Random(5)
         cls.tree = make_tree(os.path.join(cls.shared, "tree"), {
-            "c%d/%03d.bin" % (i % 4, i): chance.randbytes(30000) for i in range(SAMPLES)})
+            "c%d/%03d.bin" % (i % 4, i): chance.randbytes(15000) for i in range(SAMPLES)})
 
     def setUp(self):
         super().setUp()
@@ -72,7 +72,7 @@ class ConvertResume(Case):
                 for more in ((), ("--resume",), ("--resume",)):
                     process = subprocess.Popen([SHEAF, *words, *more], stdout=subprocess.DEVNULL,
                                                stderr=subprocess.DEVNULL)
-                    time.sleep(chance.random() * 0.2)
+                    time.sleep(chance.random() * 0.1)
                     process.kill()
                     process.wait()
                 if os.path.exists(os.path.join(self.dest, "dataset.json")):
