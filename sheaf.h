@@ -1015,7 +1015,8 @@ struct sheaf_pack_options {
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same identity */
     int overwrite;                  /* 0; 1 removes the existing data set first */
     /* Default 0. With 1, the call only makes a plan and packs nothing. If a call without dry_run
-     * would refuse the directory `dest`, *error says why. */
+     * would refuse the directory `dest`, or `dest` has too little free space, the call returns
+     * SHEAF_OK, and *error says why. */
     int dry_run;
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */

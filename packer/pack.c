@@ -312,18 +312,18 @@ static int each_run(struct pack *p, run_fn *check, struct sheaf_error *err)
     return code;
 }
 
-/* Returns whether the destination of the run should not exist yet. A run that resumes or replaces,
- * or that appends, has a destination already. Such a run checks the free space when it knows which
- * files stay. */
-static bool pack_is_new(const struct pack *p)
+/* Checks the free space before the destination is made. A run that resumes or replaces, or that
+ * appends, has a destination already. Such a run checks the free space when it knows which files
+ * stay. */
+static int pack_check_space(struct pack *p, struct sheaf_error *err)
 {
-    return pack_ask_of(p) == ASK_PACK;
+    return pack_ask_of(p) == ASK_PACK ? each_run(p, run_check_space, err) : SHEAF_OK;
 }
 
 /* Packs the shards of all targets (the data sets into which the run packs), and publishes them. */
 static int pack_to_dest(struct pack *p, struct sheaf_error *err)
 {
-    int code = pack_is_new(p) ? each_run(p, run_check_space, err) : SHEAF_OK;
+    int code = pack_check_space(p, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -355,8 +355,9 @@ static void foresee(struct pack *p)
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
 
     for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
-        if (p->grows != NULL || pack_is_new(p))
-            code = output_look(&p->targets[i].output, pack_ask_of(p), &p->foreseen);
+        code = output_look(&p->targets[i].output, pack_ask_of(p), &p->foreseen);
+    if (code == SHEAF_OK)
+        code = pack_check_space(p, &p->foreseen);
     if (code == SHEAF_OK)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }

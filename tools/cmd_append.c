@@ -66,7 +66,7 @@ static int cmd_append_do(char **sources, size_t count, struct sheaf_pack_options
     struct sheaf_pack_result result;
     struct sheaf_error error;
     uint64_t known = 0;
-    int code;
+    int code, status = STATUS_OK;
 
     options->context = &known;
     options->progress = progress_show;
@@ -80,9 +80,7 @@ static int cmd_append_do(char **sources, size_t count, struct sheaf_pack_options
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
-        /* prints the error with which a run without --dry-run would end; the status that fail()
-         * returns is ignored, because the dry run itself has succeeded */
-        (void)fail(&error);
+        status = refuse(&error);    /* with this error, a run without --dry-run would end */
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped - known, result.files);
     if (result.shards == 0)
@@ -93,7 +91,7 @@ static int cmd_append_do(char **sources, size_t count, struct sheaf_pack_options
     if (result.shards != 0)
         say_few_shards(options, &result);
     detail_packing(&result);
-    return STATUS_OK;
+    return status;
 }
 
 static int cmd_append(const struct command *command, int argc, char **argv)

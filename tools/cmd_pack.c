@@ -85,7 +85,7 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
     const char *dest = sources[count];
     struct sheaf_pack_result result;
     struct sheaf_error error;
-    int code;
+    int code, status = STATUS_OK;
 
     options->progress = progress_show;
     /* Bad files are reported one by one only if they are skipped, or in a dry run. Otherwise the
@@ -105,9 +105,7 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        /* prints the error with which a run without --dry-run would end; the status that fail()
-         * returns is ignored, because the dry run itself has succeeded */
-        (void)fail(&error);
+        status = refuse(&error);    /* with this error, a run without --dry-run would end */
     cmd_pack_count_result(&result);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped, result.files);
@@ -118,7 +116,7 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
     say_source(&result);
     say_few_shards(options, &result);
     detail_packing(&result);
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */

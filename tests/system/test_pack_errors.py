@@ -303,15 +303,16 @@ class Destination(Case):
         for dest, why in (("out", "--overwrite"), ("other", "belongs to no data set"),
                           ("splits", "--overwrite")):
             refused = pack(self.source, self.path(dest), "tfrecord", "none", status=1)
-            done = pack(self.source, self.path(dest), "tfrecord", "none", "--dry-run")
+            done = pack(self.source, self.path(dest), "tfrecord", "none", "--dry-run", status=1)
             self.assertEqual(done.stdout, fresh.stdout)
             self.assertEqual(done.stderr, refused.stderr)
             self.assertIn(why.encode(), done.stderr)
         done = pack(self.source, self.path("out"), "tfrecord", "none", "--dry-run", "--overwrite")
         self.assertEqual(done.stderr, b"")
-        refused = pack(self.source, self.source, "tfrecord", "none", "--overwrite", status=None)
-        done = pack(self.source, self.source, "tfrecord", "none", "--overwrite", "--dry-run")
-        self.assertEqual(done.stderr, refused.stderr)
+        for dest, more in ((self.source, "--overwrite"), (self.path("out"), "--resume"), (self.path("other"), "--resume")):
+            refused = pack(self.source, dest, "tfrecord", "none", more, status=None)
+            done = pack(self.source, dest, "tfrecord", "none", more, "--dry-run", status=refused.returncode)
+            self.assertEqual(done.stderr, refused.stderr)
         sheaf("verify", self.path("out"))
 
     def test_dry_run_writes_nothing(self):
@@ -340,7 +341,7 @@ class Destination(Case):
         self.assertRegex(lines[6], r"and 3 more bad files.*--on-error skip")
         self.assertIn(b"total\t1\t2\t", done.stdout)
         done = pack(tree, self.path("out"), "webdataset", "none", "--dry-run", "--memory", "128MiB",
-                    "--exclude", "README", "--exclude", ".x", "--exclude", "*.DAT")
+                    "--exclude", "README", "--exclude", ".x", "--exclude", "*.DAT", status=1)
         self.assertIn(b"--overwrite replaces it", done.stderr)
         self.assertNotIn(b"bad file", done.stderr)
 
@@ -354,6 +355,8 @@ class Space(Case):
                 self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
                 self.assertEqual(tree_of(self.path("disk")), {})
                 self.assertFalse(os.path.exists(self.path("disk", "out")))
+            dry = pack(source, self.path("disk", "out"), container, "none", "--dry-run", status=1)
+            self.assertEqual((dry.stderr, dry.stdout.count(b"total")), (done.stderr, 1))
             os.mkdir(self.path("disk", "out"))      # a directory of the user stays
             pack(source, self.path("disk", "out"), status=1)
             self.assertTrue(os.path.isdir(self.path("disk", "out")))
