@@ -283,6 +283,7 @@ class Local(Parts, Case):
                 ({"SLURM_ARRAY_TASK_ID": 7, "SLURM_ARRAY_TASK_MIN": 5, "SLURM_ARRAY_TASK_MAX": 9,
                   "SLURM_ARRAY_TASK_COUNT": 3}, "evenly spaced"),
                 ({"SLURM_PROCID": 4, "SLURM_NTASKS": 4, "SLURM_STEP_ID": 0}, "expected less than"),
+                ({"SLURM_ARRAY_TASK_ID": 7}, "--part I/N specifies it"),
                 ({"JOB_COMPLETION_INDEX": 1}, "JOB_COMPLETIONS")):
             env = dict(os.environ, **{k: str(v) for k, v in variables.items()})
             self.assert_error(sheaf("pack", "--plan", plan, env=env, status=None), words)

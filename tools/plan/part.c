@@ -33,7 +33,10 @@ static int part_take_environment(uint32_t *part, uint32_t *parts)
     *parts = code == SHEAF_END ? 1 : *parts;
     if (code == SHEAF_OK)
         say("part %u of %u, by %s", *part, *parts, source);
-    return code == SHEAF_OK || code == SHEAF_END ? -1 : fail(&error);
+    if (code == SHEAF_OK || code == SHEAF_END)
+        return -1;
+    complain("%s; --part I/N specifies it", error.message);
+    return STATUS_FAILURE;
 }
 
 int part_take(const char *text, uint32_t *part, uint32_t *parts)
