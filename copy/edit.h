@@ -34,7 +34,7 @@ struct edit_wanted {
     uint32_t label;
     size_t file, file_count;    /* range of edit.files: the files that replace fields */
     const char *where;          /* the list, for messages, */
-    uint64_t line;              /* and the line, if has_label is set */
+    uint64_t line;              /* and the line; 0 if `where` has files instead of lines */
 };
 
 /* A sample that changes. */
@@ -80,6 +80,8 @@ struct edit {
     uint64_t relabelled, replaced;
     uint64_t *payloads;         /* of each shard, afterwards */
     struct tally fields;        /* of all samples afterwards */
+
+    char unknown[512];          /* describes the first key or file that belongs to no sample */
 
     struct block_setup setup;
     struct output output;

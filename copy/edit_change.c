@@ -97,16 +97,30 @@ const struct catalog_file *edit_file_of(const struct edit *e, const struct edit_
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static int edit_change_unknown(struct edit *e, const char *what, const char *where,
-                               const char *kind)
+/* Reports and counts a key or file that belongs to no sample. `line` is the line of the list
+ * `where`, or 0 if `where` is a source of files. */
+static void edit_change_unknown(struct edit *e, const char *what, const char *where, uint64_t line,
+                                const char *kind)
 {
     struct sheaf_error found;
+    char place[340];
 
-    e->result.unknown++;
-    err_set(&found, SHEAF_ERR_NOT_FOUND, "%s: %s", kind, where);
+    if (line == 0)
+        snprintf(place, sizeof(place), "(%.300s)", where);
+    else
+        snprintf(place, sizeof(place), "(%.300s: line %llu)", where, (unsigned long long)line);
+    err_set(&found, SHEAF_ERR_NOT_FOUND, "%s %s", kind, place);
+    if (e->result.unknown++ == 0)
+        snprintf(e->unknown, sizeof(e->unknown), "%.150s %s", what, place);
     if (e->options.report != NULL)
         e->options.report(e->options.context, what, &found);
-    return SHEAF_OK;
+}
+
+/* Reports an entry of the lists whose key no sample has. For files, the first file is named. */
+static void edit_change_unknown_key(struct edit *e, const struct edit_wanted *w)
+{
+    edit_change_unknown(e, w->file_count == 0 ? w->key : catalog_shown(&e->files.files[w->file]),
+                        w->where, w->line, "no sample has this key");
 }
 
 static int add_change(struct edit *e, uint64_t number, size_t wanted, struct sheaf_error *err)
@@ -196,8 +210,7 @@ static int edit_change_find_all(struct edit *e, struct sheaf_error *err)
         code = edit_change_find_keys(e, true, found, err);
     for (size_t i = 0; i < e->wanted_count && code == SHEAF_OK; i++)
         if (!found[i])
-            code = edit_change_unknown(e, e->wanted[i].key, e->wanted[i].where,
-                                       "no sample has this key");
+            edit_change_unknown_key(e, &e->wanted[i]);
     free(found);
     return code;
 }
@@ -305,7 +318,7 @@ static int check_files(struct edit *e, struct edit_change *c, const struct sheaf
             has |= strcasecmp(s->fields[k].name, f->path + f->key_size + 1) == 0;
         kept += has;
         if (!has)
-            edit_change_unknown(e, catalog_shown(f), e->options.replace,
+            edit_change_unknown(e, catalog_shown(f), e->options.replace, 0,
                                 "its sample has no such field");
     }
     if (kept == 0)
@@ -550,10 +563,11 @@ static int edit_change_fields(struct counting *n, struct sheaf_error *err)
 static int refuse_unknown(const struct edit *e, struct sheaf_error *err)
 {
     return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, "%llu key%s or file%s belong%s to no "
-                                    "sample of the data set: nothing was changed",
+                                    "sample of the data set, %s%s: nothing was changed",
                                     (unsigned long long)e->result.unknown,
                                     plural(e->result.unknown), plural(e->result.unknown),
-                                    e->result.unknown == 1 ? "s" : ""),
+                                    e->result.unknown == 1 ? "s" : "",
+                                    e->result.unknown == 1 ? "" : "first ", e->unknown),
                        SHEAF_REASON_UNKNOWN_KEYS);
 }
 

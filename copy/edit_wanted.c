@@ -89,6 +89,7 @@ static int read_deleted(struct edit *e, struct sheaf_error *err)
             code = edit_wanted_add(e, line, size, url, &w, err);
         if (code == SHEAF_OK) {
             w->is_deleted = true;
+            w->line = number;
             hash_add(&e->sum, w->key, strlen(w->key) + 1);
         }
     }
@@ -247,19 +248,37 @@ static int edit_wanted_read_files(struct edit *e, struct sheaf_error *err)
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
+/* Reads one list, if the caller has given it. Tells the caller if the list is empty, because the
+ * list may be the wrong one. */
+static int edit_wanted_read(struct edit *e, const char *url, const char *what,
+                            int (*read)(struct edit *e, struct sheaf_error *err),
+                            struct sheaf_error *err)
+{
+    const size_t before = e->wanted_count;
+    const int code = url == NULL ? SHEAF_OK : read(e, err);
+    struct sheaf_error note;
+
+    if (code == SHEAF_OK && url != NULL && e->wanted_count == before && e->options.note != NULL) {
+        err_set(&note, SHEAF_OK, "%s: is empty: there are no %s", url, what);
+        e->options.note(e->options.context, url, &note);
+    }
+    return code;
+}
+
 int edit_read_lists(struct edit *e, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    const struct sheaf_edit_options *o = &e->options;
+    int code;
 
     e->sum = XXH3_128bits("", 0);
-    if (e->options.delete_keys != NULL)
-        code = read_deleted(e, err);
+    code = edit_wanted_read(e, o->delete_keys, "keys to delete", read_deleted, err);
     hash_add(&e->sum, "labels", 6);
-    if (code == SHEAF_OK && e->options.labels != NULL)
-        code = edit_wanted_read_labels(e, err);
+    if (code == SHEAF_OK)
+        code = edit_wanted_read(e, o->labels, "labels to correct", edit_wanted_read_labels, err);
     hash_add(&e->sum, "files", 5);
-    if (code == SHEAF_OK && e->options.replace != NULL)
-        code = edit_wanted_read_files(e, err);
+    if (code == SHEAF_OK)
+        code = edit_wanted_read(e, o->replace, "files to put in place", edit_wanted_read_files,
+                                err);
     return code;
 }
 

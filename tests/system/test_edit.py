@@ -308,15 +308,30 @@ class Edit(Case):
 
     # ---- Refused --------------------------------------------------------------------------------
 
+    def test_empty_lists(self):
+        """Each empty list is named, as it may be the wrong one."""
+        before = self.pack()
+        write(self.path("empty.csv"))
+        os.mkdir(self.path("none"))
+        for option, place, said in (("--delete", "empty.csv", "keys to delete"),
+                                    ("--labels", "empty.csv", "labels to correct"),
+                                    ("--replace", "none", "files to put in place")):
+            done = self.edit(option, self.path(place))
+            self.assertIn("%s: is empty: there are no %s" % (self.path(place), said), done.stderr.decode())
+            self.assertIn(b"nothing to change", done.stdout)
+        self.assertEqual(tree_of(self.dest), before)
+
     def test_unknown_keys(self):
         before = self.pack()
         write(self.keys, b"cat/a00\nnobody\n\nno/one\n")
         new = make_tree(self.path("new"), {"cat/a02.png": b"p", "cat/zz.bin": b"z",
                                            "cat/a04.bin": b"new"})
         done = self.edit("--delete", self.keys, "--replace", new, status=1)
-        self.assert_error(done, "nobody: no sample has this key", "no/one: no sample has this key",
-                          "cat/a02.png: its sample has no such field", "cat/zz: no sample",
-                          "4 keys or files belong to no sample", "--unknown-keys skip")
+        self.assert_error(done, "nobody: no sample has this key (%s: line 2)" % self.keys,
+                          "no/one: no sample has this key (%s: line 4)" % self.keys,
+                          "cat/a02.png: its sample has no such field (%s)" % new, "cat/zz.bin: no sample",
+                          "4 keys or files belong to no sample of the data set, first nobody (%s: line 2)" % self.keys,
+                          "--unknown-keys skip")
         self.assertEqual(tree_of(self.dest), before)
         done = self.edit("--delete", self.keys, "--replace", new, "--unknown-keys", "skip")
         self.assertIn(b"4 keys or files of no sample were left out", done.stderr)
