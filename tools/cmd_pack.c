@@ -121,15 +121,6 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
 
-/* Returns whether an error of packing a stored plan can be solved only with options of sheaf plan.
- * The advice for sheaf pack is then not printed. */
-static bool cmd_pack_is_of_plan(int reason)
-{
-    return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||
-           reason == SHEAF_REASON_SOURCE_LOST || reason == SHEAF_REASON_SOURCE_CHANGED ||
-           reason == SHEAF_REASON_TOO_MANY_SKIPPED;
-}
-
 /* Begins the metrics of a part. They are labelled with the data set that the plan describes. If the
  * plan cannot be opened, they are labelled with the plan, and packing prints the error. */
 static int cmd_pack_part_metrics(const char *path, const char *name)
@@ -161,10 +152,8 @@ static int cmd_pack_part(const char *plan, const char *text, struct sheaf_pack_o
     signals_catch();
     code = sheaf_pack_part(plan, part, parts, options, &result, &error);
     progress_clear();
-    if (cmd_pack_is_of_plan(error.reason))
-        error.reason = SHEAF_REASON_NONE;
-    if (code != SHEAF_OK)
-        return refuse(&error);
+    if (code != SHEAF_OK)       /* the options that help are usually those of sheaf plan */
+        return refuse_as("pack-plan", &error);
     cmd_pack_count_result(&result);
     detail_packing(&result);
     say_skipped_if_quiet(result.skipped, result.files);

@@ -92,13 +92,18 @@ int misuse(const char *format, ...)
     return STATUS_MISUSE;
 }
 
-int fail(const struct sheaf_error *error)
+static int fail_as(const char *command, const struct sheaf_error *error)
 {
-    const char *advice = advice_of(command_name, error);
+    const char *advice = advice_of(command, error);
 
     complain("%s%s%s", error->message[0] ? error->message : sheaf_strerror(error->code),
              advice == NULL ? "" : "; ", advice == NULL ? "" : advice);
     return STATUS_FAILURE;
+}
+
+int fail(const struct sheaf_error *error)
+{
+    return fail_as(command_name, error);
 }
 
 int fail_file(const char *path)
@@ -185,11 +190,16 @@ void say_left_out(const struct sheaf_reader_stats *stats)
     say_repeated_keys(stats->repeated_keys, NULL);
 }
 
-int refuse(const struct sheaf_error *error)
+int refuse_as(const char *command, const struct sheaf_error *error)
 {
-    const int status = fail(error);
+    const int status = fail_as(command, error);
 
     return error->code == SHEAF_ERR_ARGUMENT ? STATUS_MISUSE : status;
+}
+
+int refuse(const struct sheaf_error *error)
+{
+    return refuse_as(command_name, error);
 }
 
 void report_skipped(void *context, const char *where, const struct sheaf_error *error)

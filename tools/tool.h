@@ -89,6 +89,8 @@ void say_repeated_keys(uint64_t samples, const char *first);
 /* Prints the error of a failed library call to which the user's options were passed. Returns
  * STATUS_MISUSE if the options were invalid, and otherwise STATUS_FAILURE. */
 int refuse(const struct sheaf_error *error);
+/* Works like refuse(), but with the advice for `command`, a name in the table of tools/advice.c. */
+int refuse_as(const char *command, const struct sheaf_error *error);
 
 /* Prints one line about a skipped file or record. A function of the type sheaf_report_fn. */
 void report_skipped(void *context, const char *where, const struct sheaf_error *error);

@@ -181,7 +181,7 @@ class Parts:
                 done = [self.part(plan, part, 4, status=None) for part in range(4)]
                 failed = [d for d in done if d.returncode != 0]
                 self.assertEqual(len(failed), 1)
-                self.assert_error(failed[0], victim)
+                self.assert_error(failed[0], victim, "restore the file", "make the plan again")
                 self.assert_error(self.run_sheaf("commit", plan, status=None),
                                   "1 of 4 shards are missing")
                 self.assert_not_committed(many)
