@@ -320,20 +320,16 @@ void lane_read_ahead(struct loader *l, struct lane *lane, bool waits)
 {
     struct shard *shard = lane->count == 0 ? NULL : lane->due[lane->first].run.shard;
     struct sheaf_error ignored;
-    unsigned left = lane->numbers;
 
     if (waits && shard != NULL)
         (void)loader_open_shard(l, shard, &ignored);
     /* An error is ignored here. The sample is needed later, and the same error then occurs again
      * and is returned. */
-    for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
+    for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && lane->numbers != 0; i++) {
         struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
 
-        if (due->ref.item != NULL)
-            continue;
-        if (begin_due(l, lane, due, false, &ignored) != SHEAF_OK)
+        if (due->ref.item == NULL && begin_due(l, lane, due, false, &ignored) != SHEAF_OK)
             return;
-        left--;
     }
 }
 

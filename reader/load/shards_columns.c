@@ -191,16 +191,6 @@ static int open_column(struct shard_column *c, struct sheaf_error *err)
                                                  m->bytes, &c->object, err);
 }
 
-/* Returns true if kept records must still be read. */
-static bool shards_columns_open_column(struct shard_column *c)
-{
-    const volatile int *before = interrupt_watch(&c->shard->owner->cancelled);
-
-    c->code = open_column(c, &c->error);
-    interrupt_watch(before);
-    return c->code == SHEAF_OK && c->offsets != NULL && plan_kept(c);
-}
-
 /* ---- Side by side --------------------------------------------------------------------------- */
 
 static void kept_are_read(struct store_read *read)
@@ -214,18 +204,19 @@ static void kept_are_read(struct store_read *read)
 static void run_column(struct job *job)
 {
     struct shard_column *c = (struct shard_column *)(void *)job;
+    const volatile int *before = interrupt_watch(&c->shard->owner->cancelled);
 
-    if (shards_columns_open_column(c))
+    c->code = open_column(c, &c->error);
+    if (c->code == SHEAF_OK && c->offsets != NULL && plan_kept(c))
         store_read_start(&c->read);
     else
         shards_end_job(c->shard);
+    interrupt_watch(before);
 }
 
 void shards_begin_columns(struct shard *shard)
 {
-    const size_t count = shard->column_count;
-
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < shard->column_count; i++) {
         struct shard_column *c = &shard->columns[i];
 
         c->job.run = run_column;
