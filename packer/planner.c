@@ -351,6 +351,7 @@ static int planner_divide(struct planner *p, struct sheaf_error *err)
 
     p->sort.source = p->sources;
     p->sort.tells_cls = p->tells_cls;
+    p->sort.refuses_empty = p->finds_empty && p->options->check_images != SHEAF_CHECK_NONE;
     p->sort.classes = p->list.count == 0 ? NULL : &p->list.classes;
     code = sort_samples(p, err);
     p->files -= p->sort.merged + p->sort.unplaced;

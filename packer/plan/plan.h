@@ -177,6 +177,10 @@ void plan_identify(struct plan *plan, const char *root, bool of_sources);
 int plan_check_group(const struct catalog_file *files, uint32_t count,
                      const struct format_ops *format, struct problems *problems, bool *good,
                      struct sheaf_error *err);
+/* Sets *good to whether no file of a sample is empty but named like a JPEG. If there is such a
+ * file, records the files of the sample as problems, as packing would do. (plan_group.c) */
+int plan_check_empty(const struct catalog_file *files, uint32_t count, struct problems *problems,
+                     bool *good, struct sheaf_error *err);
 /* Makes a sample from files with the same key. s->label is an index into the catalog's labels,
  * which are not in their final order yet. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);

@@ -10,6 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "formats/format.h"
+#include "formats/jpeg.h"
+#include "image/image.h"
 #include "packer/plan/plan.h"
 
 static const char *suffix_of(const struct catalog_file *f)
@@ -132,6 +134,31 @@ int plan_check_group(const struct catalog_file *files, uint32_t count,
         return code;
     return problems_count_label(problems, labelled != NULL || has_cls, files->path,
                                 files->key_size, err);
+}
+
+static bool is_empty_jpeg(const struct catalog_file *f)
+{
+    return f->bytes == 0 && image_kind_named(suffix_of(f)) == IMAGE_JPEG;
+}
+
+int plan_check_empty(const struct catalog_file *files, uint32_t count, struct problems *problems,
+                     bool *good, struct sheaf_error *err)
+{
+    struct jpeg_info info;
+    uint32_t empty = 0;
+    int code = SHEAF_OK;
+
+    while (empty < count && !is_empty_jpeg(&files[empty]))
+        empty++;
+    *good = empty == count;
+    for (uint32_t i = 0; i < count && code == SHEAF_OK && !*good; i++)
+        if (is_empty_jpeg(&files[i]))
+            code = problems_add(problems, err, catalog_shown(&files[i]), SHEAF_ERR_CORRUPT, "%s",
+                                jpeg_check("", 0, &info));
+        else
+            code = problems_add(problems, err, catalog_shown(&files[i]), SHEAF_ERR_CORRUPT,
+                                LEFT_OUT ": %.900s", catalog_shown(&files[empty]));
+    return code;
 }
 
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s)

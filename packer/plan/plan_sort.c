@@ -337,6 +337,8 @@ static int plan_sort_end_group(struct plan_sort *x, struct file_group *g, struct
                                 converts ? NULL : format_of(x->options->container), x->problems,
                                 &good, err);
 
+    if (code == SHEAF_OK && good && x->refuses_empty)
+        code = plan_check_empty(files, count, x->problems, &good, err);
     if (code == SHEAF_OK && good) {
         plan_make_sample(files, count, &sample);
         g->record.size = 0;

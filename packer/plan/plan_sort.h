@@ -65,6 +65,9 @@ struct plan_sort {
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a new data set */
     const struct plan_places *places;   /* NULL, unless existing shards are made again */
+    /* Set to refuse empty files that are named like a JPEG. A run that skips bad files leaves such
+     * files in the plan, so that the division into shards does not depend on the release. */
+    bool refuses_empty;
     uint64_t unplaced;          /* number of files of samples without a place */
     const struct plan_classes *classes; /* given classes; NULL: the classes of the samples */
     /* Function that tests whether a sample can be packed; NULL if samples are not tested. Samples

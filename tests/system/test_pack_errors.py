@@ -127,6 +127,24 @@ class BadFiles(Case):
         self.assertEqual(packed & skipped, set())
         self.assertEqual(packed | skipped, set(tree))
 
+    def test_an_empty_jpeg_is_found_before_anything_is_read(self):
+        """The size is known when the plan is made, so a dry run and a plan report such a file as packing does."""
+        source = make_tree(self.path("source"), {**GOOD, "b/1.jpg": b"", "b/1.txt": b"t"})
+        dry = pack(source, self.path("out"), "webdataset", "none", "--dry-run", "--on-error", "skip")
+        done = pack(source, self.path("out"), "webdataset", "none", "--on-error", "skip")
+        self.assertEqual(done.stderr + b"sheaf: 2 files would be skipped\n", dry.stderr)
+        self.assertIn(b"skipped: b/1.jpg: the file is empty", done.stderr)
+        for words in (("pack", source, self.path("other"), "--dry-run"), ("pack", source, self.path("other")),
+                      ("plan", source, self.path("other"), "-o", self.path("plan")),
+                      ("append", source, self.path("out"), "--dry-run")):
+            more = () if words[0] == "append" else ("--format", "webdataset")
+            refused = sheaf(*words, *more, status=1)
+            self.assertIn(b"b/1.jpg: the file is empty", refused.stderr)
+            self.assertIn(b"--on-error skip packs the rest", refused.stderr)
+        self.assertFalse(os.path.exists(self.path("plan")))
+        sheaf("plan", source, self.path("other"), "--format", "webdataset", "-o", self.path("plan"),
+              "--check-images", "none")
+
     def test_everything_bad(self):
         source = make_tree(self.path("source"), {"a/1.jpg": b"", "a/2.jpg": b"x"})
         done = pack(source, self.path("out"), "webdataset", "none", "--on-error", "skip",
