@@ -103,6 +103,7 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
         planner->fields = p->fields;
     planner->tells_cls = is_dry || is_stored;
     planner->finds_empty = is_dry || p->options.on_error == SHEAF_FAIL;
+    planner->url = p->url;
     planner->setup = is_stored ? &p->setup : NULL;
     if (code == SHEAF_OK && is_stored)          /* refuses a sample that no part could pack */
         code = run_memory_left(&p->setup, p->dest, 0, p->options.memory_bytes,

@@ -496,6 +496,8 @@ static int planner_make_plan(struct planner *p, const char *const *urls, size_t 
         code = refuse_dataset(&p->sources[i], err);
     if (code == SHEAF_OK && dest != NULL)
         code = planner_refuse(p, dest, err);
+    if (code == SHEAF_OK && p->url != NULL)
+        code = planner_refuse(p, p->url, err);
     if (code == SHEAF_OK)
         code = scan_sources(p, err);
     return code == SHEAF_OK ? planner_plan(p, err) : code;

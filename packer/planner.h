@@ -27,6 +27,8 @@ struct planner {
     struct filter filter;
     struct naming naming;
     bool has_directories;       /* whether a class is a directory */
+    /* path or URL of the stored plan, which must not lie in a source; NULL if no plan is stored */
+    const char *url;
     /* true if empty JPEGs are found while the plan is made, not only when they are packed */
     bool finds_empty;
     /* true if files .cls that do not consist of numbers are counted and reported */

@@ -211,6 +211,8 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
     if (plan == NULL && count < 2)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
     status = plan != NULL ? -1 : pack_rows_take_all(&lists, &o);
+    if (status < 0 && plan == NULL)
+        status = metrics_refuse_in(metrics, argv, count - 1);
     if (status < 0)
         status = plan != NULL ? cmd_pack_part_metrics(metrics, plan)
                               : metrics_begin(metrics, argv[count - 1]);

@@ -5,6 +5,7 @@
 #include "tools/metrics.h"
 
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,27 @@ int metrics_begin(const char *path, const char *dataset)
         return -1;
     progress_also = NULL;
     state.path = NULL;
+    return status;
+}
+
+int metrics_refuse_in(const char *path, char *const *sources, size_t count)
+{
+    char *copy = path == NULL ? NULL : strdup(path);
+    char *place = copy == NULL ? NULL : realpath(dirname(copy), NULL);
+    int status = -1;
+
+    for (size_t i = 0; i < count && place != NULL && status < 0; i++) {
+        char *source = realpath(sources[i], NULL);
+        const size_t size = source == NULL || source[1] == '\0' ? 0 : strlen(source);
+
+        if (source != NULL && strncmp(place, source, size) == 0 &&
+            (place[size] == '/' || place[size] == '\0'))
+            status = misuse("%s: is inside the source %s, and would be packed: choose a place "
+                            "outside", path, sources[i]);
+        free(source);
+    }
+    free(place);
+    free(copy);
     return status;
 }
 

@@ -392,7 +392,7 @@ int source_refuse(const struct source *s, const char *dest, struct sheaf_error *
     if (!source_contains(s, path))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is inside the source %s, which would be packed "
-                   "into itself", dest, s->url);
+                   "into itself: choose a place outside", dest, s->url);
 }
 
 /* ---- What a scan finds ----------------------------------------------------------------------- */

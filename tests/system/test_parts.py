@@ -67,6 +67,17 @@ class Local(Parts, Case):
             self.assert_error(sheaf("plan", *words, "-o", self.path("plan"), *more, status=1), said,
                               "--overwrite starts again")
 
+    def test_a_plan_in_its_source(self):
+        """The plan would be a file of the next plan, so it is refused before it is written."""
+        source = make_tree(self.path("source"), image_tree(2, 3))
+        for place in ("plan", sorted(os.listdir(source))[0] + "/plan"):
+            self.assert_error(sheaf("plan", source, self.path("set"), "-o", os.path.join(source, place), "--format",
+                                    "webdataset", status=None), "is inside the source", "choose a place outside")
+        self.assertFalse(os.path.exists(os.path.join(source, "plan")) or os.path.exists(self.path("set")))
+        self.assert_error(sheaf("pack", source, self.path("set"), "--format", "webdataset", "--metrics",
+                                os.path.join(source, "metrics"), status=2), "choose a place outside")
+        self.assertFalse(os.path.exists(os.path.join(source, "metrics")))
+
     def test_several_sources(self):
         files = image_tree(4, 10)
         source = make_tree(self.path("source"), files)
