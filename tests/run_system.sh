@@ -19,10 +19,10 @@ for program in sheaf make_jpegs tests/fake_s3; do
 done
 # Slow modules come first, so that all modules end at about the same time.
 # shellcheck disable=SC2046
-[ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' scale corruption s3_parts s3 pack_roundtrip \
-                               s3_dialects resume append s3_access repair engines publication \
-                               parts readme memory column_parts s3_faults release_made s3_sources \
-                               edit convert_resume ranks archive
+[ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' append s3_dialects s3 s3_parts repair memory \
+                               column_parts s3_access archive s3_sources edit columns publication \
+                               fetch engines scale resume ranks feed images pack_roundtrip parts \
+                               corruption convert_resume s3_faults
                            printf '%s\n' test_*.py
                          } | awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
 # The first module that needs Ceph's radosgw starts it in this directory, for all modules.
