@@ -252,3 +252,9 @@ def samples(*sources, **options):
     """Returns every sample of one epoch."""
     with DataSet(*sources) as data_set, Reader(data_set, **options) as reader:
         return list(reader)
+
+
+def problems(source):
+    """Returns the problems that verification finds."""
+    with DataSet(source) as data_set:
+        return data_set.verify()
