@@ -98,7 +98,7 @@ int pack_output_publish(struct output *o, struct problems *problems, struct publ
     if (code == SHEAF_OK && !o->lacks_reports)
         code = pack_output_write_report(problems->converted, &facts->converted, err);
     if (code == SHEAF_OK)
-        code = o->grows != NULL ? publish_grown(o, facts, err) : publish_dataset(o, facts, err);
+        code = publish_dataset(o, facts, err);
     buf_free(&facts->skipped);
     buf_free(&facts->converted);
     return code;

@@ -93,11 +93,16 @@ int publish_classes(struct manifest *m, const char *const *classes, size_t count
     return SHEAF_OK;
 }
 
-static int publish_start_manifest(const struct output *o, const struct publish_facts *f,
-                                  uint32_t split, struct manifest *m, struct sheaf_error *err)
+/* Makes the manifest of a new data set. */
+static int publish_start_manifest(const struct output *o, const struct manifest_found *there,
+                                  const struct publish_facts *f, uint32_t split,
+                                  struct manifest *m, struct sheaf_error *err)
 {
     const uint64_t shard_count = f->splits[split].shard_count;
+    const int code = check_free(o->directories[split], there, err);
 
+    if (code != SHEAF_OK)
+        return code;
     *m = (struct manifest){
         .container = o->format->id,
         .codec = o->codec == NULL ? SHEAF_CODEC_NONE : o->codec->id,
@@ -122,20 +127,26 @@ static int publish_start_manifest(const struct output *o, const struct publish_f
 static int publish_parts(struct output *o, struct publish_files *files,
                          struct publish_index *index, struct sheaf_error *err)
 {
+    const bool grows = o->grows != NULL;
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     struct manifest *m = index->manifest;
     const char *name = o->journal.plan.splits[index->split];
-    int code = publish_files_make(files, index, err);
+    int code = publish_keys_open(index->keys, o->directories[index->split], UINT64_MAX, err);
 
+    if (code == SHEAF_OK)
+        code = publish_files_make(files, index, err);
     if (code == SHEAF_OK)
         code = manifest_write(m, &text, err);
     if (code == SHEAF_OK)
         code = publish_files_put(files, m->fingerprint, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && !grows)
         code = publish_interop(o, index->split, name[0] == '\0' ? NULL : name, m, err);
     if (code == SHEAF_OK)
-        code = publish_manifest(o, o->directories[index->split], &text, o->origin,
-                                &files->there.seen, err);
+        code = publish_manifest(o, o->directories[index->split], &text,
+                                grows ? files->there.note : o->origin, &files->there.seen, err);
+    if (code == SHEAF_OK && grows)
+        code = publish_grown_put_interop(o, m, err);
+    publish_keys_close(index->keys);
     buf_free(&text);
     return code;
 }
@@ -144,24 +155,21 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
                          struct sheaf_error *err)
 {
     struct publish_keys keys = { .samples = 0 };
+    struct manifest m = { .shards = NULL };
     struct publish_files files;
-    struct manifest m;
     struct publish_index index = { o, split, f->splits[split].shard_count, &m, &keys,
                                    &m.options_json, f->skipped_count };
-    int code = publish_start_manifest(o, f, split, &m, err);
+    int code = publish_files_open(&files, o, split, split == 0 ? &f->skipped : NULL,
+                                  split == 0 ? &f->converted : NULL, err);
 
     if (code == SHEAF_OK)
-        code = publish_keys_open(&keys, o->directories[split], UINT64_MAX, err);
-    if (code == SHEAF_OK) {
-        code = publish_files_open(&files, o, split, split == 0 ? &f->skipped : NULL,
-                                  split == 0 ? &f->converted : NULL, err);
-        if (code == SHEAF_OK)
-            code = check_free(o->directories[split], &files.there, err);
-        if (code == SHEAF_OK)
-            code = publish_parts(o, &files, &index, err);
-        publish_files_close(&files);
-    }
-    publish_keys_close(&keys);
+        code = o->grows == NULL ? publish_start_manifest(o, &files.there, f, split, &m, err)
+                                : publish_grown_start(o, &files.there, f, &m, err);
+    if (m.growth_count != 0)
+        index.options_json = &m.growths[m.growth_count - 1].options_json;
+    if (code == SHEAF_OK)
+        code = publish_parts(o, &files, &index, err);
+    publish_files_close(&files);
     manifest_clear(&m);
     return code;
 }

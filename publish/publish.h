@@ -23,10 +23,11 @@ struct publish_facts {
     uint64_t skipped_count;
 };
 
-/* Publishes a new data set. Writes the reports skipped.tsv and converted.tsv. Then, for each split,
- * writes the index, the table of keys, index files for other programs, and the manifest. The
- * content of these files comes from the journal entries (the stored facts) of the shards. Returns
- * SHEAF_ERR_CHANGED if the destination belongs to another run. */
+/* Publishes a new data set, or samples that were appended to the data set output->grows. Writes the
+ * reports skipped.tsv and converted.tsv. Then, for each split, writes the index, the table of keys,
+ * index files for other programs, and the manifest. The content of these files comes from the
+ * journal entries (the stored facts) of the shards. Returns SHEAF_ERR_CHANGED if the destination
+ * belongs to another run, or if another run has changed or replaced the data set output->grows. */
 int publish_dataset(struct output *output, const struct publish_facts *facts,
                     struct sheaf_error *err);
 
@@ -38,15 +39,22 @@ int publish_check_base(const char *layer, const char *base, struct sheaf_error *
 
 /* ---- What is appended (publish_grow.c) ------------------------------------------------------- */
 
-/* Publishes samples that were appended to a data set. Returns SHEAF_ERR_CHANGED if another run has
- * changed or replaced the data set since this run opened it. */
-int publish_grown(struct output *output, const struct publish_facts *facts,
-                  struct sheaf_error *err);
-/* Writes the index files for other programs, which cover the whole data set with its appended
- * samples. Must be called after the manifest was written. */
+struct manifest_found;
+/* Makes a copy of the existing manifest `there`, with room for the appended shards and classes.
+ * Returns SHEAF_ERR_CHANGED if another run has changed or replaced the data set since this run
+ * opened it. */
+int publish_grown_start(const struct output *output, const struct manifest_found *there,
+                        const struct publish_facts *facts, struct manifest *manifest,
+                        struct sheaf_error *err);
+/* Writes the index files for other programs. If the data set is one split of a larger data set,
+ * these files contain the name of the split, which the manifest states. Otherwise they contain no
+ * such name. */
+int publish_grown_put_interop(const struct output *output, const struct manifest *manifest,
+                              struct sheaf_error *err);
+/* Reads the manifest of the data set, and calls publish_grown_put_interop(). Must be called after
+ * the manifest was written. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
-struct manifest_found;
 /* Reads the manifest of the data set output->grows into *there, so that the caller can later
  * replace exactly this manifest. Returns SHEAF_ERR_CHANGED if another run has changed or replaced
  * the data set since this run opened it. */

@@ -59,15 +59,28 @@ static int count_new_classes(const struct output *o, struct manifest *m, size_t 
     return code;
 }
 
-/* Makes a copy of the existing manifest, with room for the appended shards and classes. */
-static int publish_grow_start_manifest(const struct output *o, const struct manifest_found *there,
-                                       const struct publish_facts *f, struct manifest *m,
-                                       struct sheaf_error *err)
+/* Checks that the data set is still the one that this run has opened to append to it. Returns
+ * SHEAF_ERR_CHANGED if another run has changed or replaced the data set. */
+static int publish_grow_check_same(const struct output *o, const struct manifest_found *there,
+                                   struct sheaf_error *err)
 {
-    int code = manifest_parse(there->text, there->size, m, err);
+    if (there->kind >= MANIFEST_OF_OTHER_PLAN &&
+        strcmp(there->manifest.fingerprint, o->grows->fingerprint) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was replaced in the meantime",
+                   o->dest);
+}
+
+int publish_grown_start(const struct output *o, const struct manifest_found *there,
+                        const struct publish_facts *f, struct manifest *m,
+                        struct sheaf_error *err)
+{
+    int code = publish_grow_check_same(o, there, err);
     struct manifest_shard *shards;
     char **classes;
 
+    if (code == SHEAF_OK)
+        code = manifest_parse(there->text, there->size, m, err);
     if (code != SHEAF_OK)
         return code;
     shards = reallocarray(m->shards, m->shard_count + f->splits[0].shard_count, sizeof(*shards));
@@ -82,18 +95,6 @@ static int publish_grow_start_manifest(const struct output *o, const struct mani
     m->cls_is_label &= f->splits[0].cls_is_label;
     code = add_growth(m, f->splits[0].options_json, err);
     return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
-}
-
-/* Checks that the data set is still the one that this run has opened to append to it. Returns
- * SHEAF_ERR_CHANGED if another run has changed or replaced the data set. */
-static int publish_grow_check_same(const struct output *o, const struct manifest_found *there,
-                                   struct sheaf_error *err)
-{
-    if (there->kind >= MANIFEST_OF_OTHER_PLAN &&
-        strcmp(there->manifest.fingerprint, o->grows->fingerprint) == 0)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set was replaced in the meantime",
-                   o->dest);
 }
 
 int publish_grown_find(const struct output *o, struct manifest_found *there,
@@ -113,36 +114,10 @@ int publish_grown_put(struct output *o, const struct manifest_found *there,
                             : code;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- Index files for other programs ---------------------------------------------------------- */
 
-static int publish_grow_publish_parts(struct output *o, struct publish_files *files,
-                                      const struct publish_facts *f, struct manifest *m,
-                                      struct sheaf_error *err)
-{
-    struct buf text = BUF_INIT(MANIFEST_LIMIT);
-    struct publish_keys keys = { .samples = 0 };
-    struct publish_index index = { o, 0, f->splits[0].shard_count, m, &keys,
-                                   &m->growths[m->growth_count - 1].options_json,
-                                   f->skipped_count };
-    int code = publish_keys_open(&keys, o->dest, UINT64_MAX, err);
-
-    if (code == SHEAF_OK)
-        code = publish_files_make(files, &index, err);
-    if (code == SHEAF_OK)
-        code = manifest_write(m, &text, err);
-    if (code == SHEAF_OK)
-        code = publish_files_put(files, m->fingerprint, err);
-    if (code == SHEAF_OK)
-        code = publish_manifest(o, o->dest, &text, files->there.note, &files->there.seen, err);
-    publish_keys_close(&keys);
-    buf_free(&text);
-    return code;
-}
-
-/* Writes the index files for other programs. If the data set is one split of a larger data set,
- * these files contain the name of the split, which the manifest states. Otherwise they contain no
- * such name. */
-static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
+int publish_grown_put_interop(const struct output *o, const struct manifest *m,
+                              struct sheaf_error *err)
 {
     char *split = NULL;
     int code = manifest_option(m, "split_name", &split, err);
@@ -160,26 +135,7 @@ int publish_grown_interop(const struct output *o, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return code;
-    code = put_interop(o, &m, err);
+    code = publish_grown_put_interop(o, &m, err);
     manifest_clear(&m);
-    return code;
-}
-
-int publish_grown(struct output *o, const struct publish_facts *f, struct sheaf_error *err)
-{
-    struct manifest m = { .shards = NULL };
-    struct publish_files files;
-    int code = publish_files_open(&files, o, 0, &f->skipped, &f->converted, err);
-
-    if (code == SHEAF_OK)
-        code = publish_grow_check_same(o, &files.there, err);
-    if (code == SHEAF_OK)
-        code = publish_grow_start_manifest(o, &files.there, f, &m, err);
-    if (code == SHEAF_OK)
-        code = publish_grow_publish_parts(o, &files, f, &m, err);
-    if (code == SHEAF_OK)
-        code = put_interop(o, &m, err);
-    manifest_clear(&m);
-    publish_files_close(&files);
     return code;
 }
