@@ -394,6 +394,10 @@ struct sheaf_dataset_info {
     /* number of samples whose .cls file contained a word instead of numbers when the data set was
      * packed or indexed; such a sample has the label of its directory, or no label */
     uint64_t cls_words;
+    /* damages is the number of damaged places that were found when the headers of foreign shards
+     * (written by other software) were read. The samples that were lost there are not counted.
+     * damage describes the first place, or is NULL if there is none. */
+    uint64_t damages; const char *damage;
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);

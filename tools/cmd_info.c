@@ -530,6 +530,10 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
     free(costs);
     if (status != STATUS_OK)
         return status;
+    if (info.damages > 0)
+        complain("%" PRIu64 " damaged place%s, where samples may be lost that are not counted "
+                 "here; the first: %s; sheaf verify checks all bytes", info.damages,
+                 plural(info.damages), info.damage);
     say_repeated_keys(info.is_view ? 0 : info.repeated_keys, info.repeated_key);
     if (info.is_view) {
         printf(o->json ? ",\n  \"plan\": null"

@@ -114,6 +114,8 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .is_stream = d->is_stream,
         .repeated_keys = d->repeated_keys,
         .repeated_key = d->repeated_key,
+        .damages = d->damage_count,
+        .damage = d->damage_count == 0 ? NULL : d->damages[0].error.message,
         .joined_keys = d->joined,
         .container = d->manifest.container,
         .codec = d->manifest.codec,

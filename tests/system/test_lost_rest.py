@@ -118,6 +118,18 @@ class LostRest(Case):
                 self.assertRegex(done.stderr, br"record \d+: .*CRC")
 
 
+    def test_info_names_the_damage(self):
+        """The samples that info counts are those before the damage."""
+        data, offsets = records("webdataset", 20)
+        write(self.path("x.tar"), data[:offsets[7] + 200])
+        for words in ((), ("--json",), ("--quiet",)):
+            done = sheaf("info", self.path("x.tar"), *words)
+            self.assertRegex(done.stderr, rb"1 damaged place, where samples may be lost that are not counted here; the "
+                             rb"first: \S+x\.tar: offset %d, record 6: .*sheaf verify" % offsets[6])
+        write(self.path("x.tar"), data)
+        self.assertEqual(sheaf("info", self.path("x.tar")).stderr, b"")
+
+
 class VerifyAndReader(Case):
     @classmethod
     def share(cls):
