@@ -68,7 +68,7 @@ static int cmd_index(const struct command *command, int argc, char **argv)
         return refuse(&error);
     say_passed_over(result.passed_over, result.samples);
     say_labels(&result);
-    say_repeated_keys(result.repeated_keys, result.repeated_key);
+    say_repeated_keys(result.repeated_keys, result.repeated_key, true);
     if (is_quiet())
         return STATUS_OK;
     printf("indexed %" PRIu64 " sample%s in %" PRIu64 " shard%s, %" PRIu64 " byte%s read\n",

@@ -534,7 +534,7 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
         complain("%" PRIu64 " damaged place%s, where samples may be lost that are not counted "
                  "here; the first: %s; sheaf verify checks all bytes", info.damages,
                  plural(info.damages), info.damage);
-    say_repeated_keys(info.is_view ? 0 : info.repeated_keys, info.repeated_key);
+    say_repeated_keys(info.is_view ? 0 : info.repeated_keys, info.repeated_key, info.has_manifest);
     if (info.is_view) {
         printf(o->json ? ",\n  \"plan\": null"
                : "plan          none: a view draws each sample by itself; sheaf locate and "

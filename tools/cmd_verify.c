@@ -131,7 +131,7 @@ static int finish_text(const struct sheaf_verify_result *result)
 {
     say_passed_over(result->passed_over, result->samples);
     say_labels(result);
-    say_repeated_keys(result->repeated_keys, result->repeated_key);
+    say_repeated_keys(result->repeated_keys, result->repeated_key, true);
     if (result->unused_classes > 0)
         say("%" PRIu64 " class%s of the manifest, but no sample with %s label",
             result->unused_classes, result->unused_classes == 1 ? "" : "es",

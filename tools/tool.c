@@ -165,15 +165,17 @@ void say_labels(const struct sheaf_verify_result *r)
             r->labelled == 0 ? r->unlabelled : "");
 }
 
-void say_repeated_keys(uint64_t samples, const char *first)
+void say_repeated_keys(uint64_t samples, const char *first, bool is_complete)
 {
     const bool is_named = first != NULL && first[0] != '\0';
 
     if (samples > 0)
-        say("%" PRIu64 " sample%s the key of an earlier one%s%s: if the files of a sample do not "
+        say("%" PRIu64 " sample%s the key of an earlier one%s%s%s: if the files of a sample do not "
             "lie side by side in a tar, sheaf convert --join puts them together", samples,
             samples == 1 ? " has" : "s have", is_named ? "; the first: " : "",
-            is_named ? shown(first) : "");
+            is_named ? shown(first) : "",
+            is_complete ? "" : " (without an index, only keys of the same tar are compared; sheaf "
+                               "verify compares the keys of all shards)");
 }
 
 void say_left_out(const struct sheaf_reader_stats *stats)
@@ -187,7 +189,7 @@ void say_left_out(const struct sheaf_reader_stats *stats)
                  "read: the number of samples in them is unknown", stats->lost_bytes,
                  plural(stats->lost_bytes));
     say_passed_over(stats->passed_over, stats->samples);
-    say_repeated_keys(stats->repeated_keys, NULL);
+    say_repeated_keys(stats->repeated_keys, NULL, false);
 }
 
 int refuse_as(const char *command, const struct sheaf_error *error)

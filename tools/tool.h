@@ -9,6 +9,7 @@
 #ifndef TOOLS_TOOL_H
 #define TOOLS_TOOL_H
 
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,8 +84,9 @@ void say_passed_over(uint64_t members, uint64_t samples);
  * their field cls. */
 void say_labels(const struct sheaf_verify_result *result);
 /* Prints how many samples have the same key as an earlier sample, or nothing if this number is 0.
- * `first` describes the first of these samples, or is NULL or "". */
-void say_repeated_keys(uint64_t samples, const char *first);
+ * `first` describes the first of these samples, or is NULL or "". `is_complete` is false if only
+ * the keys of each tar may have been compared, and not the keys of different tars. */
+void say_repeated_keys(uint64_t samples, const char *first, bool is_complete);
 
 /* Prints the error of a failed library call to which the user's options were passed. Returns
  * STATUS_MISUSE if the options were invalid, and otherwise STATUS_FAILURE. */

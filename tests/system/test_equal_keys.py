@@ -59,11 +59,14 @@ class EqualKeys(Case):
         done = sheaf("cat", folder, "--null")
         self.assertIn(b"1 sample has the key of an earlier one", done.stderr)
         self.assertIn(b"repeated_keys 1\n", done.stdout)
+        for words in (("cat", folder, "--null"), ("info", folder)):
+            self.assertIn(b"without an index, only keys of the same tar are compared", sheaf(*words).stderr)
         self.assertEqual(json.loads(sheaf("info", folder, "--json").stdout)["repeated_keys"], 1)
         for command in ("verify", "index"):
             done = sheaf(command, folder)
             self.assertIn(b"3 samples have the key of an earlier one; the first: ", done.stderr)
             self.assertIn(b"1.tar: record 1: a:", done.stderr)
+            self.assertNotIn(b"only keys of the same tar", done.stderr)
         self.assertEqual(json.loads(sheaf("info", folder, "--json").stdout)["repeated_keys"], 3)
         self.assertIn(b"3 samples have the key", sheaf("cat", folder, "--list").stderr)
         self.assertEqual(json.loads(sheaf("verify", folder, "--json").stdout)["repeated_keys"], 3)
