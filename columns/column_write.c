@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "formats/name.h"
+#include "formats/sample.h"
 #include "publish/destination.h"
 
 /* Limits for a shard of the column, in bytes and in records. When one of them is reached, the shard
@@ -350,7 +351,7 @@ int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field 
                        "%s: has no sample after sample %" PRIu64 " that needs a record",
                        w->base->url, w->end - 1);
     for (size_t i = 0; i < count; i++) {
-        code = column_check_extension(fields[i].suffix, err);
+        code = column_check_extension(field_suffix(&fields[i]), err);
         if (code != SHEAF_OK)
             return code;
         bytes += fields[i].size + 64;
