@@ -96,7 +96,7 @@ static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_shar
 
 static void end_work(struct loader *l, struct work *w)
 {
-    const struct work empty = { .room = w->room, .items = w->items };
+    const struct buf room = w->room, items = w->items;
 
     budget_give(&l->budget, w->memory_bytes);
     budget_give_reserved(&l->budget, w->reserved_bytes);
@@ -106,7 +106,9 @@ static void end_work(struct loader *l, struct work *w)
         work_free(w);
         return;
     }
-    *w = empty;
+    memset(w, 0, sizeof(*w));
+    w->room = room;
+    w->items = items;
     w->next = l->spare;
     l->spare = w;
     l->spare_bytes += work_kept_bytes(w);
