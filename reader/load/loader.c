@@ -23,10 +23,21 @@ bool loader_shard_is_open(struct loader *l, struct shard *shard)
     return workers_is_done(l->workers, &shard->job);
 }
 
+/* Waits until a job has finished. If the data set is local, this thread runs jobs meanwhile. */
+static int loader_wait_for_job(struct loader *l, struct workers *workers, struct job *job,
+                               struct sheaf_error *err)
+{
+    if (!workers_wait_or(workers, job, dataset_is_local(l->dataset), &l->watch, &l->stall_ns))
+        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    return SHEAF_OK;
+}
+
 int loader_open_shard(struct loader *l, struct shard *shard, struct sheaf_error *err)
 {
-    if (!workers_wait_or(l->workers, &shard->job, false, &l->watch, &l->stall_ns))
-        return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    const int code = loader_wait_for_job(l, shard->owner->workers, &shard->job, err);
+
+    if (code != SHEAF_OK)
+        return code;
     if (shard->code != SHEAF_OK)
         *err = shard->error;
     return shard->code;
@@ -131,8 +142,9 @@ static void free_block(struct loader *l, struct read *r)
 static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
                               enum loader_share share)
 {
-    r->table = heap_take(l->heap, bytes);
-    if (r->table == NULL && share != LOADER_AHEAD
+    if (l->heap != NULL)
+        r->table = heap_take(l->heap, bytes);
+    if (r->table == NULL && (share != LOADER_AHEAD || l->heap == NULL)
         && shards_take(&l->shards, bytes, share == LOADER_NOW, &r->is_reserved)) {
         r->alone_bytes = bytes;
         r->table = malloc(bytes);
@@ -142,22 +154,35 @@ static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
     return r->table != NULL;
 }
 
+static void *take_piece(struct loader *l, size_t bytes)
+{
+    return l->heap != NULL ? heap_take(l->heap, bytes) : malloc(bytes);
+}
+
+static void give_piece(struct loader *l, void *piece)
+{
+    if (l->heap != NULL)
+        heap_give(l->heap, piece);
+    else
+        free(piece);
+}
+
 /* Frees the items of a read that were not returned. Each of them has an allocation of its own. */
 static void give_pieces(struct loader *l, struct read *r)
 {
     for (size_t i = r->taken; i < r->span; i++)
-        heap_give(l->heap, r->each[i]);
-    heap_give(l->heap, r->each);
+        give_piece(l, r->each[i]);
+    give_piece(l, r->each);
     r->each = NULL;
 }
 
-/* Takes memory from the heap for the items (records) of a read, with one allocation for each item.
- * So each item can be freed alone. */
+/* Allocates memory for the items (records) of a read, with one allocation for each item. So each
+ * item can be freed alone. */
 static bool loader_take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
 {
     size_t at = 0;
 
-    r->each = heap_take(l->heap, r->span * sizeof(r->each[0]));
+    r->each = take_piece(l, r->span * sizeof(r->each[0]));
     if (r->each == NULL)
         return false;
     memset(r->each, 0, r->span * sizeof(r->each[0]));
@@ -166,7 +191,7 @@ static bool loader_take_pieces(struct loader *l, struct read *r, const struct re
 
         at += run->skipped;
         for (uint64_t k = run->first; k < run->first + run->count; k++, at++) {
-            r->each[at] = heap_take(l->heap, read_piece_bytes(run->shard, k));
+            r->each[at] = take_piece(l, read_piece_bytes(run->shard, k));
             if (r->each[at] == NULL) {
                 give_pieces(l, r);
                 return false;
@@ -209,15 +234,20 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
                  struct read **result, struct sheaf_error *err)
 {
     const struct read_needs n = read_needs_of(plan);
+    const uint64_t unheaped = l->heap == NULL ? n.pieces : 0;
     struct read *r;
     struct work *w;
     int code;
 
-    if (plan->apart && heap_room(l->heap) < n.pieces)
+    if (plan->apart && l->heap != NULL && heap_room(l->heap) < n.pieces)
+        return SHEAF_END;
+    if (!budget_take(&l->budget, unheaped))
         return SHEAF_END;
     w = take_work(l, n.work, share);
-    if (w == NULL)
+    if (w == NULL) {
+        budget_give(&l->budget, unheaped);
         return SHEAF_END;
+    }
     r = calloc(1, sizeof(*r));
     code = r == NULL ? err_memory(err, sizeof(*r))
                      : read_open(r, w, plan, l->dataset, l->workers, err);
@@ -227,6 +257,7 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
         code = SHEAF_END;
     loader_trim(l);
     if (code != SHEAF_OK) {
+        budget_give(&l->budget, unheaped);
         w->run_count = 0;           /* The caller still uses the shards. */
         end_work(l, w);
         free(r);
@@ -303,7 +334,7 @@ bool loader_has(struct loader *l, struct read *r)
 {
     if (r->has_landed)
         return true;
-    if (!workers_is_done(r->workers, &r->work->job))
+    if (r->workers != NULL && !workers_is_done(r->workers, &r->work->job))
         return false;
     r->has_landed = true;
     land(l, r);
@@ -312,10 +343,11 @@ bool loader_has(struct loader *l, struct read *r)
 
 int loader_wait(struct loader *l, struct read *r, struct sheaf_error *err)
 {
-    if (!r->has_landed) {
-        if (!workers_wait_or(r->workers, &r->work->job, dataset_is_local(l->dataset), &l->watch,
-                             &l->stall_ns))
-            return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
+    if (!loader_has(l, r)) {
+        const int code = loader_wait_for_job(l, r->workers, &r->work->job, err);
+
+        if (code != SHEAF_OK)
+            return code;
         (void)loader_has(l, r);
     }
     if (r->code == SHEAF_OK)
@@ -375,7 +407,7 @@ void loader_release(struct loader *l, struct ref *ref)
     if (item != NULL && (read == NULL || read->table == NULL)) {
         if (read == NULL || read->bad_count != 0)
             item_free_error(item);
-        heap_give(l->heap, item);
+        give_piece(l, item);
     }
     if (read != NULL)
         loader_leave(l, read);

@@ -34,6 +34,7 @@ struct loader {
     const struct sheaf_dataset *dataset;
     struct order order;
     struct order_line line;
+    /* the threads that run the reads; NULL if each read runs on the thread that begins it */
     struct workers *workers;
     struct budget budget;
     struct shards shards;
@@ -71,7 +72,8 @@ struct loader {
     /* Largest size of a frame (stored record) that may be in the shuffle buffer. For a larger
      * frame, the buffer has only the sample's number, and the sample is read when it is drawn. */
     uint64_t outsize_bytes;
-    /* The heap with the memory for samples. It is not freed between epochs. */
+    /* The heap with the memory for samples. It is not freed between epochs. NULL if each sample is
+     * allocated by malloc. */
     struct heap *heap;
     /* largest number of bytes of the heap that may be lent to the program */
     uint64_t lend_bytes;

@@ -187,7 +187,8 @@ struct read {
     /* Buffers of the read. NULL if the read has finished. The reads of a stream keep their buffers
      * until they are freed. */
     struct work *work;
-    struct workers *workers;    /* the threads that run its job */
+    /* the threads that run its job; NULL if its job runs on the thread that begins the read */
+    struct workers *workers;
     size_t item_bytes;          /* size of an item with its columns */
     uint64_t at;                /* first position of its queue that the read covers */
     /* `span` is the number of positions of the sequence for which the read has samples. The queue
@@ -244,10 +245,9 @@ int read_open(struct read *read, struct work *work, const struct read_plan *plan
 
 /* Begins the read. For a remote shard, sends the requests of the read first, and starts its job
  * when all requests are answered. For a local shard, the job does everything: it reads,
- * decompresses and checks the bytes. So the bytes stay in the cache of one processor. */
+ * decompresses and checks the bytes. So the bytes stay in the cache of one processor. If the read
+ * has no threads, runs the job on this thread. */
 void read_start(struct read *read);
-/* Runs the job on this thread. */
-void read_run(struct read *read);
 /* Makes the read end soon. */
 void read_cancel(struct read *read);
 

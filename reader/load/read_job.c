@@ -626,12 +626,6 @@ static void run_job(struct job *job)
     interrupt_watch(before);
 }
 
-void read_run(struct read *r)
-{
-    r->work->job.run = run_job;
-    run_job(&r->work->job);
-}
-
 /* ---- Fetching from afar --------------------------------------------------------------------- */
 
 static void one_less(struct work *w)
@@ -677,7 +671,9 @@ void read_start(struct read *r)
     struct work *w = r->work;
 
     w->job.run = run_job;
-    if (r->is_remote)
+    if (r->workers == NULL)
+        run_job(&w->job);
+    else if (r->is_remote)
         read_job_fetch(w);
     else
         workers_submit(r->workers, &w->job);

@@ -26,8 +26,8 @@ struct shard {
     struct shards *owner;
     uint32_t number;
     /* Number of references to this shard. If it is 0, the shard is unused, and may be closed at any
-     * time. */
-    unsigned users;
+     * time. The number is atomic because threads share the shards of a pool (shard_pool.h). */
+    atomic_uint users;
     struct shard *newer, *older;        /* neighbours in the list of idle shards */
     uint64_t memory_bytes;              /* bytes taken from the budget for the index section */
     bool is_reserved;                   /* true if this memory was taken from the reserve */

@@ -73,38 +73,31 @@ bool stretch_joins(const struct index_section *s, uint64_t last, uint64_t record
     return s->offsets[record] - end <= gap;
 }
 
-uint64_t stretch_gap_of(const struct shard *shard)
+static uint64_t stretch_gap_of(const struct shard *shard)
 {
     return stretch_gap(shard->object->is_remote, shard->owner->dataset->read_bytes != 0);
 }
 
 /* ---- The records of a read ------------------------------------------------------------------ */
 
-#define STRETCH_RUNS 512u
+void stretch_begin(struct stretch *t, const struct loader *l, struct shard *shard, uint64_t record,
+                   uint64_t bytes, size_t gaps)
+{
+    const struct index_section *s = shard->section;
 
-/* The records of a read, and the state while records are added to it. */
-struct stretch {
-    struct read_plan plan;
-    struct run runs[STRETCH_RUNS];
-    const struct loader *loader;
-    const struct shard *shard;
-    /* offset in the shard's uncompressed bytes at which the read should end */
-    uint64_t stop;
-    uint64_t left;              /* number of bytes that single records may still take */
-};
+    t->loader = l;
+    t->shard = shard;
+    t->stop = stop_of(l, s, record, bytes);
+    t->left = bytes - MIN(bytes, index_frame_bytes(s, record));
+    t->gaps_left = gaps;
+    t->runs[0] = (struct run){ .shard = shard, .first = record, .count = 1 };
+    t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .apart = loader_is_apart(l) };
+    /* If a record is in several blocks, stretch_add adds no record to it. */
+    if (l->by_record && extent_is_in_block(&t->runs[0]))
+        t->plan.step_bytes = unpack_step(shard->object->is_remote);
+}
 
-/* Adds a record to the read. Returns false if the read should end before this record, for example
- * because the record extends beyond t->stop.
- *
- * There may be a gap between the last record of the read and the new record. In a shard without
- * codec blocks, a small gap is read as well, and a large gap is skipped. In a shard with codec
- * blocks, a gap is read if it has no whole block, because the blocks before and after it are read
- * anyway. If a gap is skipped, t->stop is increased by its size, because the skipped bytes do not
- * count towards the size of the read.
- *
- * If `resumed` is true, the samples in the gap were returned before the epoch was resumed. In a
- * shard without codec blocks, such a gap is always skipped. */
-static bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skipped)
+bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skipped)
 {
     const struct index_section *s = t->shard->section;
     struct run *last = &t->runs[t->plan.run_count - 1];
@@ -118,10 +111,12 @@ static bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32
                          && stretch_joins(s, end - 1, record, stretch_gap_of(t->shard)));
     /* A read from a remote shard, or from a shard with codec blocks, must be one range of bytes. So
      * it must end before a gap that is too large to be read. */
-    if (!joined && (s->blocks != NULL || t->shard->object->is_remote))
+    if (!joined && (s->blocks != NULL || t->shard->object->is_remote || t->gaps_left == 0))
         return false;
-    if (!joined)
+    if (!joined) {
         t->stop += s->offsets[record] - s->offsets[end];
+        t->gaps_left--;
+    }
     if (s->offsets[record + 1] > t->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))
         return false;
     if (t->loader->by_record) {
@@ -145,25 +140,13 @@ static void stretch_plan(const struct loader *l, const struct queue *q,
                          const struct order_run *found, struct stretch *t)
 {
     struct sequence *sequence = q->sequence;
-    const struct index_section *section = q->shard->section;
     const bool repeats = sequence_repeats(sequence, q->planned);
-    const uint64_t bytes = stretch_bytes(l, q->planned);
     uint64_t place = sequence_place(sequence, q->planned);
     struct order_run at = *found;
     uint32_t skipped = 0;
 
-    t->loader = l;
-    t->shard = q->shard;
-    t->stop = stop_of(l, section, at.record, bytes);
-    t->left = bytes - MIN(bytes, index_frame_bytes(section, at.record));
-    t->runs[0] = (struct run){ .shard = q->shard, .first = at.record, .count = 1,
-                               .repeats = repeats };
-    t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .apart = loader_is_apart(l) };
-    if (l->by_record && section->blocks != NULL) {
-        if (!extent_is_in_block(&t->runs[0]))
-            return;
-        t->plan.step_bytes = unpack_step(q->shard->object->is_remote);
-    }
+    stretch_begin(t, l, q->shard, at.record, stretch_bytes(l, q->planned), STRETCH_RUNS);
+    t->runs[0].repeats = repeats;
     for (uint64_t p = q->planned + 1; p < sequence->count; p++) {
         const uint64_t next = sequence_place(sequence, p);
         const bool resumed = next != place + 1;

@@ -25,11 +25,40 @@ uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
  * depends on whether the shard is in a remote store, on a network file system, or on a local
  * disk. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
-/* Returns the largest gap for an open shard, like stretch_gap. */
-uint64_t stretch_gap_of(const struct shard *shard);
 /* Returns true if a read that ends with record `last` should also include the later record `record`
  * and the gap between them. `gap` is the largest gap in bytes that is worth reading. */
 bool stretch_joins(const struct index_section *section, uint64_t last, uint64_t record,
                    uint64_t gap);
+
+#define STRETCH_RUNS 512u
+
+/* The records of a read, and the state while records are added to it. */
+struct stretch {
+    struct read_plan plan;
+    struct run runs[STRETCH_RUNS];
+    const struct loader *loader;
+    const struct shard *shard;
+    /* offset in the shard's uncompressed bytes at which the read should end */
+    uint64_t stop;
+    uint64_t left;              /* number of bytes that single records may still take */
+    size_t gaps_left;           /* number of gaps that the read may still skip */
+};
+
+/* Begins to plan a read of about `bytes` bytes, whose first record is `record`. The shard must be
+ * open. The read may skip at most `gaps` gaps between its records. */
+void stretch_begin(struct stretch *t, const struct loader *loader, struct shard *shard,
+                   uint64_t record, uint64_t bytes, size_t gaps);
+/* Adds a record to the read. Returns false if the read should end before this record, for example
+ * because the record extends beyond t->stop.
+ *
+ * There may be a gap between the last record of the read and the new record. In a shard without
+ * codec blocks, a small gap is read as well, and a large gap is skipped. In a shard with codec
+ * blocks, a gap is read if it has no whole block, because the blocks before and after it are read
+ * anyway. If a gap is skipped, t->stop is increased by its size, because the skipped bytes do not
+ * count towards the size of the read.
+ *
+ * If `resumed` is true, the samples in the gap were returned before the epoch was resumed. In a
+ * shard without codec blocks, such a gap is always skipped. */
+bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skipped);
 
 #endif

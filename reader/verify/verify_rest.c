@@ -83,7 +83,7 @@ static int rest_read_some(const struct rest *rest, struct work *w, uint64_t *nex
         return err_memory(err, n.block);
     code = read_open(&r, w, &plan, rest->dataset, NULL, err);
     if (code == SHEAF_OK) {
-        read_run(&r);
+        read_start(&r);
         code = w->code;
         if (code == SHEAF_OK)
             code = rest_take(rest, &r, err);
