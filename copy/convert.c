@@ -424,15 +424,16 @@ static int inherit(struct convert *c, struct source_names *names, struct sheaf_e
 }
 
 /* Checks that the destination has enough free space. Does nothing if the new data set may be much
- * smaller than the old one, for example because of compression. The caller has already removed
- * existing shards that the conversion replaces, so their space counts as free. */
+ * smaller than the old one, for example because of compression. A new destination is checked before
+ * it is made. If the conversion replaces a data set, the caller has already removed the old shards,
+ * so their space counts as free. */
 static int convert_check_space(const struct convert *c, const char *dest, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
 
     if (o->codec != SHEAF_CODEC_NONE || o->fix_images || o->resize != 0 || o->resume ||
         o->field_map != NULL || o->duplicate_keys == SHEAF_DUPLICATE_DROP ||
-        c->reading.on_corrupt == SHEAF_SKIP || sheaf_packer_is_there(c->packer))
+        c->reading.on_corrupt == SHEAF_SKIP)
         return SHEAF_OK;
     return copying_check_space(&c->in, dest, c->in.info.shard_count, err);
 }
@@ -457,10 +458,12 @@ static int convert_open_packer(struct convert *c, struct source_names *names, co
         code = copying_open(&c->in, &c->reading, err);
     if (code == SHEAF_OK)
         convert_keep(c, c->packing.container);
+    if (code == SHEAF_OK && !c->packing.overwrite)
+        code = convert_check_space(c, dest, err);
     if (code == SHEAF_OK)
         code = (c->packing.split != NULL ? packer_open_splits : sheaf_packer_open)(
             dest, &c->packing, &c->packer, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && c->packing.overwrite)
         code = convert_check_space(c, dest, err);
     return code == SHEAF_OK ? inherit(c, names, err) : code;
 }
