@@ -1237,6 +1237,9 @@ struct sheaf_edit_result {
     uint64_t stored_bytes;          /* of these shards */
     uint64_t memory_peak_bytes;
     int is_done;                    /* whether the last edit was this one already */
+    /* number of replaced shards that the option `purge` has removed, or would remove without
+     * dry_run */
+    uint64_t purged;
 };
 SHEAF_API void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size);
 /* Edits the data set `dataset`, which is a directory or URL. If delete_keys, labels and replace are

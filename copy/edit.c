@@ -17,6 +17,7 @@
 #include "publish/own_source.h"
 #include "reader/dataset/column_sets.h"
 #include "store/interrupt.h"
+#include "store/over.h"
 #include "store/scopes.h"
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -108,6 +109,46 @@ static enum output_ask edit_ask_of(const struct edit *e)
 
 /* ---- Purge ----------------------------------------------------------------------------------- */
 
+#define SEEN_AT_ONCE 64u
+
+/* Adds the number of the given shards that still exist to e->result.purged. There may be at most
+ * SEEN_AT_ONCE shards, because all requests run at the same time. */
+static int count_existing(struct edit *e, char *const *names, size_t count, struct sheaf_error *err)
+{
+    struct store_seen seen[SEEN_AT_ONCE];
+    char *urls[SEEN_AT_ONCE];
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < count; i++) {
+        urls[i] = store_join(e->directory, names[i]);
+        if (urls[i] == NULL)
+            code = err_memory(err, strlen(e->directory));
+    }
+    if (code == SHEAF_OK)
+        code = store_see_all((const char *const *)urls, count, seen, err);
+    for (size_t i = 0; i < count; i++) {
+        e->result.purged += code == SHEAF_OK && seen[i].is_there;
+        free(urls[i]);
+    }
+    return code;
+}
+
+/* Counts the shards that edits have replaced and that still exist. `m` names all replaced
+ * shards. */
+static int count_replaced(struct edit *e, const struct manifest *m, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < m->edit_count; i++) {
+        const struct manifest_edit *edit = &m->edits[i];
+
+        for (size_t k = 0; k < edit->shard_count && code == SHEAF_OK; k += SEEN_AT_ONCE)
+            code = count_existing(e, edit->shards + k, MIN(edit->shard_count - k, SEEN_AT_ONCE),
+                                  err);
+    }
+    return code;
+}
+
 /* Removes the files that earlier edits have replaced by new files. If an earlier run was killed
  * while it removed such files, this run removes the rest. */
 static int purge(struct edit *e, struct sheaf_error *err)
@@ -119,6 +160,9 @@ static int purge(struct edit *e, struct sheaf_error *err)
 
     if (e->manifest->edit_count == 0)
         return SHEAF_OK;
+    code = count_replaced(e, e->manifest, err);
+    if (code != SHEAF_OK)
+        return code;
     e->sum = XXH3_128bits("purge", 5);
     edit_hash(e, e->manifest->fingerprint, hash);
     code = edit_open_output(e, &place, hash, err);
@@ -248,6 +292,8 @@ static int edit_publish(struct edit *e, struct sheaf_error *err)
     free(shards);
     if (code == SHEAF_OK && e->options.purge) {
         code = destination_read_manifest(e->directory, &now, err);
+        if (code == SHEAF_OK)
+            code = count_replaced(e, &now, err);
         if (code == SHEAF_OK)
             code = output_purge(&e->output, &now, err);
         manifest_clear(&now);

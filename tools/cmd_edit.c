@@ -34,10 +34,20 @@ static void cmd_edit_print_json(const char *dataset, const struct sheaf_edit_res
            ",\n  \"deleted\": %" PRIu64 ",\n  \"relabelled\": %" PRIu64
            ",\n  \"replaced\": %" PRIu64 ",\n  \"unknown\": %" PRIu64 ",\n  \"shards\": %" PRIu64
            ",\n  \"shards_written\": %" PRIu64 ",\n  \"shards_kept\": %" PRIu64
-           ",\n  \"stored_bytes\": %" PRIu64 "\n}\n",
+           ",\n  \"stored_bytes\": %" PRIu64 ",\n  \"purged\": %" PRIu64 "\n}\n",
            dry_run ? "true" : "false", r->is_done ? "true" : "false", r->samples, r->deleted,
            r->relabelled, r->replaced, r->unknown, r->shards, r->shards_written, r->shards_kept,
-           r->stored_bytes);
+           r->stored_bytes, r->purged);
+}
+
+/* Prints which replaced shards the option --purge has removed, or would remove. */
+static void cmd_edit_print_purged(const struct sheaf_edit_result *r, int dry_run)
+{
+    if (r->purged == 0)
+        printf("no shard that an edit has replaced is left: nothing to remove");
+    else
+        printf("%sremoved %" PRIu64 " shard%s that edits have replaced",
+               dry_run ? "would have " : "", r->purged, plural(r->purged));
 }
 
 static void cmd_edit_print_result(const struct sheaf_edit_result *r,
@@ -46,15 +56,18 @@ static void cmd_edit_print_result(const struct sheaf_edit_result *r,
     const char *would = o->dry_run ? "would have " : "";
 
     if (o->delete_keys == NULL && o->labels == NULL && o->replace == NULL) {
-        printf("%sremoved what edits have replaced\n", would);
+        cmd_edit_print_purged(r, o->dry_run);
+        putchar('\n');
         return;
     }
     if (!r->is_done && r->shards_written + r->shards_kept == 0) {
-        printf("nothing to change%s%s%s%s; %" PRIu64 " sample%s in %" PRIu64 " shard%s\n",
-               o->delete_keys == NULL && r->unknown == 0
-                   ? ": the samples have these labels and files already" : "",
-               o->purge ? "; " : "", o->purge ? would : "",
-               o->purge ? "removed what edits have replaced" : "", r->samples, plural(r->samples),
+        printf("nothing to change%s; ", o->delete_keys == NULL && r->unknown == 0
+                   ? ": the samples have these labels and files already" : "");
+        if (o->purge) {
+            cmd_edit_print_purged(r, o->dry_run);
+            printf("; ");
+        }
+        printf("%" PRIu64 " sample%s in %" PRIu64 " shard%s\n", r->samples, plural(r->samples),
                r->shards, plural(r->shards));
         return;
     }

@@ -27,6 +27,7 @@ class EditResult(NamedTuple):
     stored_bytes: int
     memory_peak_bytes: int
     is_done: bool
+    purged: int
 
 
 def _is_path(value: Any) -> bool:

@@ -18,11 +18,11 @@ static const struct option edit_table[] = {
 static PyObject *edit_result_dict(const struct sheaf_edit_result *r)
 {
 #define COUNT(name) #name, (unsigned long long)r->name
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N}", COUNT(samples),
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K}", COUNT(samples),
                          COUNT(deleted), COUNT(relabelled), COUNT(replaced), COUNT(unknown),
                          COUNT(shards), COUNT(shards_written), COUNT(shards_kept),
                          COUNT(stored_bytes), COUNT(memory_peak_bytes), "is_done",
-                         PyBool_FromLong(r->is_done));
+                         PyBool_FromLong(r->is_done), COUNT(purged));
 #undef COUNT
 }
 

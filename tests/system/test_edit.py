@@ -266,7 +266,8 @@ class Edit(Case):
                     before = tree_of(self.dest)
                     self.assertEqual(self.edit("--replace", source, "--purge").stdout,
                                      b"nothing to change: the samples have these labels and files "
-                                     b"already; removed what edits have replaced; 24 samples in 6 shards\n")
+                                     b"already; no shard that an edit has replaced is left: nothing to "
+                                     b"remove; 24 samples in 6 shards\n")
                     found = self.result("--replace", source, "--dry-run")
                     self.assertEqual((found["replaced"], found["shards_written"]), (0, 0))
                     self.assertEqual(tree_of(self.dest), before)
@@ -461,11 +462,14 @@ class Edit(Case):
                 self.edit("--delete", self.keys)
                 there = set(os.listdir(self.dest))
                 self.assertLessEqual(touched, there)
-                self.edit("--purge")
+                self.assertEqual(self.edit("--purge", "--dry-run").stdout.decode(), "would have removed %d shards "
+                                 "that edits have replaced\n" % len(touched))
+                self.assertEqual(self.result("--purge")["purged"], len(touched))
                 gone = there - set(os.listdir(self.dest))
                 stems = {name.split(".")[0] for name in touched}
                 self.assertEqual({name.split(".")[0] for name in gone} - {"dataset"}, stems)
                 self.assertLessEqual({"dataset.index", "dataset.keys"}, gone)
+                self.assertIn(b": nothing to remove\n", self.edit("--purge").stdout)
                 self.assertFalse({name for name in gone if ".e1." in name})
                 self.assertIn("mine.txt", os.listdir(self.dest))
                 self.check(self.without(*DELETED))
