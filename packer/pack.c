@@ -104,10 +104,6 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
     planner->tells_cls = is_dry || is_stored;
     planner->finds_empty = is_dry || p->options.on_error == SHEAF_FAIL;
     planner->url = p->url;
-    planner->setup = is_stored ? &p->setup : NULL;
-    if (code == SHEAF_OK && is_stored)          /* refuses a sample that no part could pack */
-        code = run_memory_left(&p->setup, p->dest, 0, p->options.memory_bytes,
-                               &planner->memory_left, err);
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, is_dry ? NULL : p->dest, err);
     /* The identity of a plan is a hash by which a later run recognises that it may resume this run.
@@ -441,14 +437,13 @@ static int store_plan(struct pack *p, struct sheaf_error *err)
     char *root = plan_absolute(source_root);
     struct buf skipped = BUF_INIT(SIZE_MAX / 4);
     struct plan_facts facts = { .root = source_root[0] == '\0' ? "" : root };
-    uint64_t left;
     int code = root == NULL ? err_memory(err, strlen(source_root))
                             : pack_set_facts(p, &facts, &skipped, err);
 
     if (code == SHEAF_OK)
-        code = run_memory_left(&p->setup, p->dest,
-                               run_largest_shard(&p->plan, 0, p->plan.shard_count),
-                               p->options.memory_bytes, &left, err);
+        code = each_target(p, pack_open_target, err);
+    if (code == SHEAF_OK)       /* refuses a sample that no part could pack */
+        code = each_run(p, run_check_memory, err);
     if (code == SHEAF_OK)
         code = plan_store(&facts, &p->planner, &p->options, NULL, p->url, err);
     if (code == SHEAF_OK)
@@ -554,7 +549,8 @@ int pack_store_plan(const char *const *sources, size_t count, const char *dest, 
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                     struct sheaf_error *err)
 {
-    struct pack p = { .options = *options, .dest = dest, .url = url };
+    struct pack p = { .options = *options, .dest = dest, .url = url,
+                      .targets[0] = { .dest = dest, .output.lock = -1 }, .target_count = 1 };
     int code;
 
     if (p.options.check_images == SHEAF_CHECK_USUAL)

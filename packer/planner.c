@@ -380,14 +380,6 @@ struct shard_writing {
     struct sheaf_progress progress;
 };
 
-static int planner_check_sample(const struct planner *p, const struct plan_record_head *head,
-                                uint64_t payload, struct sheaf_error *err)
-{
-    return p->setup == NULL ? SHEAF_OK
-                            : run_check_sample(p->setup, (const char *)head->key, head->key_size,
-                                               payload, head->file_count, p->memory_left, err);
-}
-
 static int write_sample(struct planner *p, struct shard_writing *w, struct plan_shard *shard,
                         struct sheaf_error *err)
 {
@@ -398,8 +390,6 @@ static int write_sample(struct planner *p, struct shard_writing *w, struct plan_
 
     if (code == SHEAF_OK)
         code = plan_record_head(w->found.data, w->found.size, &head, err);
-    if (code == SHEAF_OK)
-        code = planner_check_sample(p, &head, payload, err);
     if (code == SHEAF_OK && p->fields != NULL)
         code = few_fields_count(&p->fields[shard->split], w->found.data, w->found.size, err);
     if (code != SHEAF_OK)

@@ -35,10 +35,6 @@ struct planner {
     bool tells_cls;
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
-    /* Settings of the run's blocks, with which each sample is checked: it must fit into the run's
-     * memory. If NULL, samples are not checked. */
-    const struct block_setup *setup;
-    uint64_t memory_left;
     /* counts of the fields of each split's samples; NULL if fields are not counted */
     struct tally *fields;
     struct plan_sections sections;      /* the samples of the plan */

@@ -5,6 +5,7 @@
  * only while its blocks are packed. */
 #include "packer/run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -60,31 +61,31 @@ uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end)
     return most;
 }
 
-int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t largest_shard,
-                    uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err)
+/* Sets *left to the number of bytes of the run's memory that remain for blocks. Some memory is used
+ * for images, and some for data on its way to the destination. Returns SHEAF_ERR_LIMIT if this data
+ * alone needs more than the run's memory. */
+static int memory_left(const struct pack_run *run, uint64_t memory_bytes, uint64_t *left,
+                       struct sheaf_error *err)
 {
     uint64_t sent;
-    const uint64_t blocks = memory_bytes - setup_image_bytes(setup, memory_bytes);
-    const int code = engine_share(dest, setup, largest_shard, blocks, &sent, err);
+    const uint64_t blocks = memory_bytes - setup_image_bytes(run->setup, memory_bytes);
+    const int code = engine_share(run->output->dest, run->setup,
+                                  run_largest_shard(run->rows.plan, run->first, run->end), blocks,
+                                  &sent, err);
 
     *left = code == SHEAF_OK ? blocks - sent : 0;
     return code;
 }
 
-int run_check_sample(const struct block_setup *setup, const char *key, size_t key_size,
-                     uint64_t bytes, uint64_t files, uint64_t left, struct sheaf_error *err)
+/* Returns a memory limit, in whole MiB, of which `needed` bytes remain for a block. */
+static uint64_t memory_enough(const struct pack_run *run, uint64_t needed)
 {
-    struct block_need need = { 0 };
-    uint64_t total;
+    const uint64_t unit = (uint64_t)1 << 20;
+    uint64_t memory = needed, left = 0;
 
-    block_need_sample(&need, BLOCK_USUAL, bytes, files, 0, 0);
-    total = block_need_total(&need, setup);
-    if (total <= left)
-        return SHEAF_OK;
-    return err_set(err, SHEAF_ERR_LIMIT, "%.*s: a sample of %llu bytes needs %llu bytes of "
-                   "memory, the limit is %llu", (int)MIN(key_size, 4096u), key,
-                   (unsigned long long)bytes, (unsigned long long)total,
-                   (unsigned long long)left);
+    while (memory_left(run, memory, &left, NULL) != SHEAF_OK || left < needed)
+        memory = ((memory + needed - left) / unit + 1) * unit;
+    return (memory + unit - 1) / unit * unit;
 }
 
 /* Upper limit for the memory that a block needs in addition to four times the size of its files,
@@ -100,45 +101,74 @@ static bool surely_fits(const struct plan_shard *shard, uint64_t left)
     return shard->largest < BLOCK_BYTES || 4 * bytes + bytes / 256 + OVERHEAD_BYTES <= left;
 }
 
-static int run_check_blocks(const struct block_setup *setup, const struct plan *plan, uint64_t left,
-                            struct sheaf_error *err)
-{
-    struct block b = { .plan = plan, .setup = setup };
-    int code = SHEAF_OK;
+/* The sample that needs most memory, among the samples that need more than the run has. */
+struct too_large {
+    uint64_t count;             /* number of samples that need more than the run has */
+    uint64_t needed, bytes;     /* memory that the sample needs, and its size */
+    char path[512];             /* of its first file, perhaps truncated */
+};
 
-    for (; b.first < plan->sample_count && code == SHEAF_OK; b.first = b.end) {
+/* Finds the samples of loaded shards that need more than `left` bytes of memory. */
+static void find_too_large(const struct pack_run *run, const struct plan *plan, uint64_t left,
+                           struct too_large *found)
+{
+    struct block b = { .plan = plan, .setup = run->setup };
+
+    for (; b.first < plan->sample_count; b.first = b.end) {
+        const struct plan_sample *s;
         struct block_need need;
         uint64_t total;
 
         b.end = plan_block_end(plan, b.first, plan->sample_count);
-        if (plan->samples[b.end - 1].payload_bytes < BLOCK_BYTES)
+        s = &plan->samples[b.end - 1];
+        if (s->payload_bytes < BLOCK_BYTES)
             continue;
         need = block_need_planned(&b, BLOCK_USUAL);
-        total = block_need_total(&need, setup);
-        if (total > left)
-            code = run_refuse_sample(&b, total, left, err);
+        total = block_need_total(&need, run->setup);
+        found->count += total > left;
+        if (total <= MAX(left, found->needed))
+            continue;
+        found->needed = total;
+        found->bytes = s->payload_bytes;
+        snprintf(found->path, sizeof(found->path), "%s", plan->files[s->file].path);
     }
-    return code;
+}
+
+/* Returns the error about samples that need too much memory. It names a limit that is enough for
+ * all samples, so that the user need not raise the limit step by step. */
+static int refuse_too_large(const struct pack_run *run, const struct too_large *found,
+                            struct sheaf_error *err)
+{
+    char others[80] = "";
+
+    if (found->count > 1)
+        snprintf(others, sizeof(others), " (and %llu other%s also too much)",
+                 (unsigned long long)found->count - 1, found->count == 2 ? " needs" : "s need");
+    err_set(err, SHEAF_ERR_LIMIT, "%s: a sample of %llu bytes needs %llu bytes of memory%s, the "
+            "limit is %llu: %llu MiB are enough for all samples", found->path,
+            (unsigned long long)found->bytes, (unsigned long long)found->needed, others,
+            (unsigned long long)run->options->memory_bytes,
+            (unsigned long long)memory_enough(run, found->needed) >> 20);
+    return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
 int run_check_memory(const struct pack_run *run, struct sheaf_error *err)
 {
     const struct plan *plan = run->rows.plan;
     struct plan_batch batch = { .plan.file_count = 0 };
+    struct too_large found = { .count = 0 };
     uint64_t left;
-    int code = run_memory_left(run->setup, run->output->dest,
-                               run_largest_shard(plan, run->first, run->end),
-                               run->options->memory_bytes, &left, err);
+    int code = memory_left(run, run->options->memory_bytes, &left, err);
 
     for (size_t i = run->first; i < run->end && code == SHEAF_OK; i++) {
         if (surely_fits(&plan->shards[i], left))
             continue;
         code = plan_rows_load(&run->rows, i, i + 1, &batch, err);
         if (code == SHEAF_OK)
-            code = run_check_blocks(run->setup, &batch.plan, left, err);
+            find_too_large(run, &batch.plan, left, &found);
         plan_batch_free(&batch);
     }
-    return code;
+    return code == SHEAF_OK && found.count != 0 ? refuse_too_large(run, &found, err) : code;
 }
 
 /* ---- What is there already ------------------------------------------------------------------- */

@@ -41,14 +41,4 @@ int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struc
  * 1. */
 uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end);
 
-/* Sets *left to the number of bytes of the run's memory that remain for blocks. Some memory is used
- * for data on its way to the destination `dest`. Returns SHEAF_ERR_LIMIT if this data alone needs
- * more than the run's memory. */
-int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t largest_shard,
-                    uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err);
-/* Returns SHEAF_ERR_LIMIT if a sample needs more than `left` bytes of memory even if it is alone in
- * its block. The sample has `bytes` bytes in `files` files. */
-int run_check_sample(const struct block_setup *setup, const char *key, size_t key_size,
-                     uint64_t bytes, uint64_t files, uint64_t left, struct sheaf_error *err);
-
 #endif

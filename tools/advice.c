@@ -52,7 +52,7 @@ static const struct advice all[] = {
     { SHEAF_REASON_CONVERSION_PLAN, 0, NULL, "use sheaf convert --plan" },
     { SHEAF_REASON_FILES_PLAN, 0, NULL, "use sheaf pack --plan" },
     { SHEAF_REASON_COLUMN_PLAN, 0, NULL, "use sheaf column add --plan" },
-    { SHEAF_REASON_MEMORY, 0, " pack pack-plan append edit repair unpack get ",
+    { SHEAF_REASON_MEMORY, 0, " pack pack-plan plan append edit repair unpack get ",
       "--memory raises it" },
     { SHEAF_REASON_MEMORY, 0, " cat ",
       "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import re
 import unittest
 
 import support
@@ -128,19 +129,26 @@ class Local(Parts, Case):
                    "5kB", "--memory", "16MiB")
 
     def test_a_sample_too_large_for_the_memory_is_refused_before_anything_is_written(self):
-        source = make_tree(self.path("source"), {"a/1.bin": b"1", "a/2.bin": bytes(20000000),
+        """The error names the largest sample, and a limit that is just enough for all samples."""
+        source = make_tree(self.path("source"), {"a/1.bin": bytes(15000000), "a/2.bin": bytes(20000000),
                                                  "b/3.bin": b"3"})
         many, plan = self.path("many"), self.path("plan")
         words = ("plan", source, many, "-o", plan, "--format", "webdataset")
-        self.assert_error(sheaf(*words, "--memory", "24MiB", status=None), "a/2",
-                          "20000000", str(24 << 20))
-        self.assertFalse(os.path.exists(plan))
+        for more in ((), ("--check-images", "decode")):
+            done = sheaf(*words, *more, "--memory", "24MiB", status=None)
+            self.assert_error(done, "a/2.bin", "20000000", str(24 << 20), "and 1 other needs also too much", "--memory raises it")
+            self.assertFalse(os.path.exists(plan))
+            enough = re.search(rb"(\d+) MiB are enough for all samples", done.stderr).group(1).decode()
+            sheaf("pack", source, self.path("one"), "--format", "webdataset", "--overwrite", *more,
+                  "--memory", enough + "MiB")
+            self.assert_error(sheaf(*words, *more, "--memory", "%dMiB" % (int(enough) - 1), status=None), "a/2.bin")
         sheaf(*words, "--memory", "64MiB")
         before = tree_of(many)
-        self.assert_error(sheaf("pack", "--plan", plan, "--memory", "24MiB", status=None),
-                          "a/2.bin", "20000000", str(24 << 20))
+        done = sheaf("pack", "--plan", plan, "--memory", "24MiB", status=None)
+        self.assert_error(done, "a/2.bin", "20000000", str(24 << 20))
         self.assertEqual(tree_of(many), before)
-        sheaf("pack", "--plan", plan, "--memory", "64MiB")
+        enough = re.search(rb"(\d+) MiB are enough for all samples", done.stderr).group(1).decode()
+        sheaf("pack", "--plan", plan, "--memory", enough + "MiB")
         sheaf("commit", plan)
 
     def test_bad_plans(self):
