@@ -20,12 +20,14 @@ static const struct store_ops *const stores[] = {
     &store_gs_ops,
 };
 
+const struct store_ops *store_of_test;
+
 static const struct store_ops *store_of_scheme(const char *scheme, size_t size)
 {
     for (size_t i = 0; i < COUNT_OF(stores); i++)
         if (strlen(stores[i]->scheme) == size && strncmp(stores[i]->scheme, scheme, size) == 0)
             return stores[i];
-    return &store_of_test != NULL && strlen(store_of_test->scheme) == size &&
+    return store_of_test != NULL && strlen(store_of_test->scheme) == size &&
            strncmp(store_of_test->scheme, scheme, size) == 0 ? store_of_test : NULL;
 }
 

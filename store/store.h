@@ -269,9 +269,8 @@ struct store_ops {
 extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops,
                               store_hf_ops, store_gs_ops;
 
-/* An additional store that a test program may define. */
-extern const struct store_ops *const store_of_test
-    __attribute__((weak, visibility("hidden")));
+/* An additional store, which test programs set before main() runs. Otherwise NULL. */
+extern const struct store_ops *store_of_test;
 /* Returns the store of a URL. If the scheme of the URL is unknown, sets an error and returns
  * NULL. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);

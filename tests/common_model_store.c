@@ -507,7 +507,10 @@ static struct store_ops ops = {
     .make_directory = memory_make_directory,
 };
 
-const struct store_ops *const store_of_test = &ops;
+static void __attribute__((constructor)) set_store(void)
+{
+    store_of_test = &ops;
+}
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 

@@ -128,7 +128,10 @@ static const struct store_ops ops = {
     .scheme = "mem", .open = bucket_open, .read = bucket_read, .close = bucket_close,
     .size = bucket_size, .walk = bucket_walk,
 };
-const struct store_ops *const store_of_test = &ops;
+static void __attribute__((constructor)) set_store(void)
+{
+    store_of_test = &ops;
+}
 
 /* ---- The list -------------------------------------------------------------------------------- */
 
