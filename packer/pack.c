@@ -102,7 +102,7 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
     else if (is_dry)
         planner->fields = p->fields;
     planner->tells_cls = is_dry || is_stored;
-    planner->finds_empty = is_dry || p->options.on_error == SHEAF_FAIL;
+    planner->finds_empty = p->options.on_error == SHEAF_FAIL;
     planner->url = p->url;
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, is_dry ? NULL : p->dest, err);
@@ -649,7 +649,8 @@ static int end_done(struct pack *p, struct sheaf_error *err)
         if (!t->is_done)
             continue;
         pack_output_add(&there, &t->appended);
-        code = output_grown(&t->output, err);
+        if (!p->options.dry_run)
+            code = output_grown(&t->output, err);
         if (code == SHEAF_OK)
             code = destination_count_reports(&t->output, t->grow->part, &listed, err);
         there.skipped += listed.skipped;
