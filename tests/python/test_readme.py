@@ -64,6 +64,7 @@ class ReadmeTest(Case):
         else:
             program = subprocess.Popen([sys.executable, "-W", "ignore", "example.py"], cwd=self.path(),
                                        stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.kill)
         errors = program.communicate(timeout=300)[1]
         return program.returncode, errors
 

@@ -286,6 +286,7 @@ class ResumeTest(LoaderCase):
             programs.append(Program(self.path("rank.py"), self.set, state, str(stop), self.path("out-%d" % rank),
                                     env=dict(os.environ, RANK=str(rank), WORLD_SIZE=str(world),
                                              MASTER_ADDR="127.0.0.1", MASTER_PORT=port)))
+            self.addCleanup(programs[-1].kill)      # The ranks wait for one that has failed.
         for rank, program in enumerate(programs):
             errors = program.communicate()[1]
             self.assertEqual(program.returncode, 0, errors)

@@ -180,10 +180,17 @@ class Radosgw:
 
     def _start(self, env):
         owner = support.read(os.path.join(self.shared, "owner")).decode().strip() if self.shared else str(os.getpid())
+        failed = os.path.join(self.folder, "failed")    # Left behind if an earlier start failed or was killed.
+        if os.path.exists(failed):
+            raise RuntimeError("the server did not start for an earlier test")
+        if self.shared:
+            support.write(failed, b"")
         done = subprocess.run([RADOSGW, "start", self.folder, owner], env=env, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=900)
         if done.returncode != 0 and not self.shared:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self.shared and done.returncode in (0, 77):
+            os.unlink(failed)
         if done.returncode == 77:
             raise unittest.SkipTest(done.stdout.decode().strip())
         if done.returncode != 0:
