@@ -30,7 +30,8 @@ static struct sheaf_error error;
 
 /* ---- Data sets ------------------------------------------------------------------------------ */
 
-static void pack(const char *url, enum sheaf_container container, enum sheaf_codec codec)
+static void pack_samples(const char *url, enum sheaf_container container, enum sheaf_codec codec,
+                         uint64_t samples, uint64_t shard_bytes)
 {
     struct sheaf_pack_options o;
     struct sheaf_packer *packer;
@@ -38,9 +39,9 @@ static void pack(const char *url, enum sheaf_container container, enum sheaf_cod
     sheaf_pack_options_init(&o, sizeof(o));
     o.container = container;
     o.codec = codec;
-    o.shard_bytes = 150000;
+    o.shard_bytes = shard_bytes;
     must(sheaf_packer_open(url, &o, &packer, &error));
-    for (uint64_t i = 0; i < SAMPLES; i++) {
+    for (uint64_t i = 0; i < samples; i++) {
         size_t size;
         const char *text = shards_text(i, &size);
         const struct sheaf_field field = { .name = "bin", .suffix = "bin", .data = text,
@@ -57,6 +58,11 @@ static void pack(const char *url, enum sheaf_container container, enum sheaf_cod
     if (sheaf_packer_finish(packer, NULL) != SHEAF_OK)
         fail_msg("%s", sheaf_packer_error(packer)->message);
     sheaf_packer_free(packer);
+}
+
+static void pack(const char *url, enum sheaf_container container, enum sheaf_codec codec)
+{
+    pack_samples(url, container, codec, SAMPLES, 150000);
 }
 
 static struct sheaf_dataset *open_set(const char *url)
@@ -376,6 +382,30 @@ static void neighbours_come_in_one_request(void **state)
     }
 }
 
+/* One request brings a codec block, even if many records of it are wanted that are not next to each
+ * other. */
+static void a_block_comes_in_one_request(void **state)
+{
+    struct fake_s3 s3;
+    struct sheaf_dataset *dataset;
+    uint64_t numbers[700];
+    unsigned before;
+
+    (void)state;
+    fake_s3_start(&s3);
+    fake_s3_use(&s3, 30000);
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        numbers[i] = 2 * i;
+    pack_samples("s3://bucket/set", SHEAF_TFRECORD, SHEAF_CODEC_ZSTD, 2 * COUNT_OF(numbers),
+                 (uint64_t)64 << 20);
+    dataset = open_set("s3://bucket/set");
+    before = fake_server_count(s3.server, "GET", ".tfrecord");
+    read_numbers(dataset, numbers, COUNT_OF(numbers), 0);
+    assert_int_equal(fake_server_count(s3.server, "GET", ".tfrecord") - before, 1);
+    sheaf_dataset_free(dataset);
+    fake_s3_stop(&s3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +417,7 @@ int main(void)
         cmocka_unit_test(threads_share_a_data_set),
         cmocka_unit_test(a_child_of_a_fork_reads_too),
         cmocka_unit_test(neighbours_come_in_one_request),
+        cmocka_unit_test(a_block_comes_in_one_request),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,8 @@
 #include "reader/load/stretch.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
-#define NUMBERS_BYTES    ((uint64_t)8 << 20)    /* largest size of a read */
+#define NUMBERS_BYTES    ((uint64_t)8 << 20)    /* largest size of a read without codec blocks */
+#define RUNS_MOST        ((size_t)4096)         /* largest number of runs in a read */
 #define READS_MOST       64u                    /* largest number of reads under way */
 /* If records are far apart in a local shard, one read takes several of them, but at most this part
  * of all requested records. So several threads share the work. */
@@ -66,6 +67,7 @@ struct call {
     size_t count;
     struct shard_part *parts;
     size_t part_count, opened;
+    struct run *runs;           /* the runs (ranges of records) of the read that is planned */
     /* index of the first entry for which no read is planned yet, and of its part */
     size_t planned, planned_part;
     struct numbered_samples *result;
@@ -87,7 +89,8 @@ static int numbers_take(struct call *c, const uint64_t *numbers, struct sheaf_er
     const uint64_t samples = dataset_samples(c->loader.dataset);
 
     c->entries = calloc(c->count, sizeof(c->entries[0]) + sizeof(c->parts[0]));
-    if (c->entries == NULL)
+    c->runs = calloc(MIN(c->count, RUNS_MOST), sizeof(c->runs[0]));
+    if (c->entries == NULL || c->runs == NULL)
         return err_memory(err, c->count * sizeof(c->entries[0]));
     c->parts = (struct shard_part *)(void *)(c->entries + c->count);
     for (size_t i = 0; i < c->count; i++) {
@@ -180,13 +183,21 @@ static int enter_part(struct call *c, const struct shard_part *part, struct shea
 
 /* Plans a read of the first records that are not planned yet. If `alone` is true, the read has only
  * one record. Returns the index of the first entry after these records. Each record gets an
- * allocation of its own, and a single record is read directly to its place there. */
+ * allocation of its own, and a single record is read directly to its place there.
+ *
+ * Each read decompresses its codec block from the beginning. So one read takes all requested
+ * records of a block, if they need at most half of the memory that is left. */
 static size_t plan_entries(const struct call *c, const struct shard_part *part, bool alone,
                            struct stretch *t)
 {
+    uint64_t bytes = c->loader.read_most;
     size_t i = c->planned;
 
-    stretch_begin(t, &c->loader, part->shard, record_of(c, part, i), c->loader.read_most,
+    if (part->shard->section->blocks != NULL)
+        bytes = MAX(bytes, budget_room(&c->loader.budget) / 2);
+    t->runs = c->runs;
+    t->run_most = MIN(c->count, RUNS_MOST);
+    stretch_begin(t, &c->loader, part->shard, record_of(c, part, i), bytes,
                   MAX(c->count / READ_PART, 1) - 1);
     while (++i < part->end)
         if (!is_again(c, i) && (alone || !stretch_add(t, record_of(c, part, i), false, 0)))
@@ -344,6 +355,7 @@ static int numbers_read_all(struct call *c, const uint64_t *numbers, struct shea
     if (code == SHEAF_OK)
         code = make_samples(c, err);
     free(c->entries);
+    free(c->runs);
     return code;
 }
 

@@ -20,6 +20,7 @@
 #define GAP_LOCAL         ((uint64_t)8 << 10)
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
+#define QUEUE_RUNS        512u                    /* largest number of runs in a read of a queue */
 
 /* The first reads of a lane are small, because its first sample would otherwise wait until many
  * other samples are read. If codec blocks are decompressed in parts, the first reads have the usual
@@ -117,7 +118,7 @@ bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skip
         t->stop += s->offsets[record] - s->offsets[end];
         t->gaps_left--;
     }
-    if (s->offsets[record + 1] > t->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))
+    if (s->offsets[record + 1] > t->stop || (!is_next && t->plan.run_count == t->run_most))
         return false;
     if (t->loader->by_record) {
         const uint64_t bytes = index_frame_bytes(s, record);
@@ -145,7 +146,7 @@ static void stretch_plan(const struct loader *l, const struct queue *q,
     struct order_run at = *found;
     uint32_t skipped = 0;
 
-    stretch_begin(t, l, q->shard, at.record, stretch_bytes(l, q->planned), STRETCH_RUNS);
+    stretch_begin(t, l, q->shard, at.record, stretch_bytes(l, q->planned), QUEUE_RUNS);
     t->runs[0].repeats = repeats;
     for (uint64_t p = q->planned + 1; p < sequence->count; p++) {
         const uint64_t next = sequence_place(sequence, p);
@@ -242,7 +243,8 @@ static int pass_unwanted(struct queue *q)
 /* Implements queue_ops.plan. */
 static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
-    struct stretch t;
+    struct run runs[QUEUE_RUNS];
+    struct stretch t = { .runs = runs, .run_most = QUEUE_RUNS };
     struct order_run found;
     int code = pass_unwanted(q);
 

@@ -30,12 +30,11 @@ uint64_t stretch_gap(bool is_remote, bool is_network);
 bool stretch_joins(const struct index_section *section, uint64_t last, uint64_t record,
                    uint64_t gap);
 
-#define STRETCH_RUNS 512u
-
 /* The records of a read, and the state while records are added to it. */
 struct stretch {
+    struct run *runs;           /* The caller provides memory for `run_most` runs. */
+    size_t run_most;
     struct read_plan plan;
-    struct run runs[STRETCH_RUNS];
     const struct loader *loader;
     const struct shard *shard;
     /* offset in the shard's uncompressed bytes at which the read should end */
@@ -45,7 +44,8 @@ struct stretch {
 };
 
 /* Begins to plan a read of about `bytes` bytes, whose first record is `record`. The shard must be
- * open. The read may skip at most `gaps` gaps between its records. */
+ * open. The read may skip at most `gaps` gaps between its records. The caller has set t->runs and
+ * t->run_most. */
 void stretch_begin(struct stretch *t, const struct loader *loader, struct shard *shard,
                    uint64_t record, uint64_t bytes, size_t gaps);
 /* Adds a record to the read. Returns false if the read should end before this record, for example
