@@ -71,9 +71,9 @@ def _view(value: Any) -> _View:
 def _refuse_unused(crop: str, has_views: bool, scale: Any, ratio: Any) -> None:
     """Refuses ranges that only random crops have, and a scale beside views, which have their own."""
     for name, value, default in (("scale", scale, SCALE), ("ratio", ratio, RATIO)):
-        if value != default and crop != "random":
+        if crop != "random" and _range(name, value) != default:
             raise ArgumentError("%s=%r has no effect with crop=%r: leave it out" % (name, value, crop))
-    if scale != SCALE and has_views:
+    if has_views and _range("scale", scale) != SCALE:
         raise ArgumentError("scale=%r has no effect, because each view has a scale: leave it out" % (scale,))
 
 

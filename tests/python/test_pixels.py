@@ -365,6 +365,11 @@ class LoaderTest(PixelsCase):
                               ({"size": None, "views": [(True, 24, (0, 1))]}, "crops of a view is True")):
             with self.assertRaisesRegex(sheaf.ArgumentError, says):
                 sheaf.Pixels(**{"size": 24, **options})
+        sheaf.Pixels(24, crop="center", scale=[0.08, 1.0], ratio=numpy.array([3 / 4, 4 / 3]))    # the defaults
+        sheaf.Pixels(views=[(2, 24, (0.1, 1))], scale=numpy.array([0.08, 1.0]))
+        sheaf.Pixels(24, scale=numpy.array([0.2, 1.0]))
+        with self.assertRaisesRegex(sheaf.ArgumentError, "has no effect with crop='center'"):
+            sheaf.Pixels(24, crop="center", scale=numpy.array([0.2, 1.0]))
         with self.assertRaisesRegex(sheaf.ArgumentError, r"pixels is 24: expected a sheaf.Pixels, such as"):
             sheaf.torch.DataLoader(self.set, 8, pixels=24)
         with sheaf.Reader(self.set) as reader, self.assertRaisesRegex(sheaf.ArgumentError, "pixels is 24"):
