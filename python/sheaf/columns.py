@@ -232,8 +232,6 @@ def _take(maker: _Maker) -> None:
     _maker = maker
 
 
-
-
 def _call(samples: Sequence[Numbered]) -> Sequence[Made]:
     assert _maker is not None
     return [_maker(*each) for each in samples]
