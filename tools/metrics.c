@@ -215,8 +215,8 @@ int metrics_refuse_in(const char *path, char *const *sources, size_t count)
 
         if (source != NULL && strncmp(place, source, size) == 0 &&
             (place[size] == '/' || place[size] == '\0'))
-            status = misuse("%s: is inside the source %s, and would be packed: choose a place "
-                            "outside", path, sources[i]);
+            status = misuse("%s: is inside the source %s: choose a place outside", path,
+                            sources[i]);
         free(source);
     }
     free(place);

@@ -23,7 +23,7 @@
  * status. */
 int metrics_begin(const char *path, const char *dataset);
 /* Returns -1, or prints an error and returns the exit status if the file of metrics lies in one of
- * the source directories, because it would then be packed. `path` may be NULL. */
+ * the source directories, because it could then be packed. `path` may be NULL. */
 int metrics_refuse_in(const char *path, char *const *sources, size_t count);
 /* Takes the present counts of the reader for the metrics file. Writes this file at most once a
  * second. In the last call before the reader is freed, `last` must be set, so that the final counts
