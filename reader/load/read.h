@@ -85,8 +85,9 @@ struct read_needs {
     /* Size in bytes of the block with all items, if they lie together. The block is kept until its
      * last item is released. 0 if each item has an allocation of its own. */
     uint64_t block;
-    /* Total size in bytes of the items' allocations in the heap, if each item has one. 0 if the
-     * items lie together in one block. */
+    /* Total size in bytes of the items' allocations, if each item has one. They are in the heap of
+     * the loader, or come from malloc if it has no heap. 0 if the items lie together in one
+     * block. */
     uint64_t pieces;
     size_t count;               /* number of items */
     size_t span;                /* number of items, including the skipped positions before them */

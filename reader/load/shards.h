@@ -4,9 +4,10 @@
  * index. All reads of the shard use both of them. A job opens a shard before its records are
  * needed. Some unused shards stay open, because they may be needed again.
  *
- * These functions are used only on the planning thread, the thread that calls the reader. A job
- * that opens a shard runs on another thread. Its result may be used only when the job has
- * finished. */
+ * A reader uses these functions only on the planning thread, the thread that calls the reader. The
+ * threads that share a pool of shards (shard_pool.h) use them under the lock of the pool; see also
+ * `users` below. A job that opens a shard runs on another thread. Its result may be used only when
+ * the job has finished. */
 #ifndef READER_SHARDS_H
 #define READER_SHARDS_H
 
@@ -26,7 +27,8 @@ struct shard {
     struct shards *owner;
     uint32_t number;
     /* Number of references to this shard. If it is 0, the shard is unused, and may be closed at any
-     * time. The number is atomic because threads share the shards of a pool (shard_pool.h). */
+     * time. The number is atomic, because a thread that has a reference to a shard of a pool
+     * (shard_pool.h) takes and drops further references without the lock of the pool. */
     atomic_uint users;
     struct shard *newer, *older;        /* neighbours in the list of idle shards */
     uint64_t memory_bytes;              /* bytes taken from the budget for the index section */
