@@ -138,20 +138,31 @@ static void free_block(struct loader *l, struct read *r)
     shards_give(&l->shards, r->alone_bytes, r->is_reserved);
 }
 
-/* Allocates memory for the items (records) of a read: one block that has all of them. */
-static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
-                              enum loader_share share)
+/* Returns the result for a read whose items could not be allocated. If the loader has a heap, the
+ * read can begin later, when other reads have given back memory. Otherwise malloc has failed. */
+static int not_allocated(const struct loader *l, uint64_t bytes, struct sheaf_error *err)
+{
+    return l->heap != NULL ? SHEAF_END : err_memory(err, bytes);
+}
+
+/* Allocates memory for the items (records) of a read: one block that has all of them. Returns
+ * SHEAF_END if the heap or the budget has too little room. */
+static int loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
+                             enum loader_share share, struct sheaf_error *err)
 {
     if (l->heap != NULL)
         r->table = heap_take(l->heap, bytes);
-    if (r->table == NULL && (share != LOADER_AHEAD || l->heap == NULL)
-        && shards_take(&l->shards, bytes, share == LOADER_NOW, &r->is_reserved)) {
-        r->alone_bytes = bytes;
-        r->table = malloc(bytes);
-        if (r->table == NULL)
-            free_block(l, r);
-    }
-    return r->table != NULL;
+    if (r->table != NULL)
+        return SHEAF_OK;
+    if ((share == LOADER_AHEAD && l->heap != NULL)
+        || !shards_take(&l->shards, bytes, share == LOADER_NOW, &r->is_reserved))
+        return SHEAF_END;
+    r->alone_bytes = bytes;
+    r->table = malloc(bytes);
+    if (r->table != NULL)
+        return SHEAF_OK;
+    free_block(l, r);
+    return not_allocated(l, bytes, err);
 }
 
 static void *take_piece(struct loader *l, size_t bytes)
@@ -177,28 +188,31 @@ static void give_pieces(struct loader *l, struct read *r)
 }
 
 /* Allocates memory for the items (records) of a read, with one allocation for each item. So each
- * item can be freed alone. */
-static bool loader_take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
+ * item can be freed alone. Returns SHEAF_END if the heap has too little room. */
+static int loader_take_pieces(struct loader *l, struct read *r, const struct read_plan *plan,
+                              struct sheaf_error *err)
 {
     size_t at = 0;
 
     r->each = take_piece(l, r->span * sizeof(r->each[0]));
     if (r->each == NULL)
-        return false;
+        return not_allocated(l, r->span * sizeof(r->each[0]), err);
     memset(r->each, 0, r->span * sizeof(r->each[0]));
     for (size_t i = 0; i < plan->run_count; i++) {
         const struct run *run = &plan->runs[i];
 
         at += run->skipped;
         for (uint64_t k = run->first; k < run->first + run->count; k++, at++) {
-            r->each[at] = take_piece(l, read_piece_bytes(run->shard, k));
+            const size_t bytes = read_piece_bytes(run->shard, k);
+
+            r->each[at] = take_piece(l, bytes);
             if (r->each[at] == NULL) {
                 give_pieces(l, r);
-                return false;
+                return not_allocated(l, bytes, err);
             }
         }
     }
-    return true;
+    return SHEAF_OK;
 }
 
 static void add_read(struct loader *l, struct read *r)
@@ -251,10 +265,9 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
     r = calloc(1, sizeof(*r));
     code = r == NULL ? err_memory(err, sizeof(*r))
                      : read_open(r, w, plan, l->dataset, l->workers, err);
-    if (code == SHEAF_OK
-        && !(plan->apart ? loader_take_pieces(l, r, plan)
-             : loader_take_block(l, r, n.block, share)))
-        code = SHEAF_END;
+    if (code == SHEAF_OK)
+        code = plan->apart ? loader_take_pieces(l, r, plan, err)
+             : loader_take_block(l, r, n.block, share, err);
     loader_trim(l);
     if (code != SHEAF_OK) {
         budget_give(&l->budget, unheaped);
@@ -380,8 +393,11 @@ static void end_read(struct loader *l, struct read *r)
     for (size_t i = r->each == NULL ? 0 : r->taken; r->bad_count != 0 && i < r->span; i++)
         if (read_item(r, i) != NULL)
             item_free_error(read_item(r, i));
-    if (r->each != NULL)
+    if (r->each != NULL) {
         give_pieces(l, r);
+        if (l->heap == NULL)    /* The items themselves stay in memory. */
+            budget_give(&l->budget, r->span * sizeof(r->each[0]));
+    }
     if (r->stream != NULL) {
         budget_give(&l->budget, r->alone_bytes);
         end_work(l, r->work);
