@@ -387,6 +387,17 @@ static int look_again(struct check *c, struct walk *walk, struct frame *frame,
     return walk_next(walk, frame, err);
 }
 
+/* Returns true if bytes of a record are missing at the end of the shard. The record may be in a
+ * codec block of which only the beginning is there. */
+static bool is_cut_off(struct shard *shard, uint64_t record)
+{
+    const struct run run = { .shard = shard, .first = record, .count = 1 };
+    const struct extent e = extent_of(&run, true);
+    const struct index_block *blocks = shard->section->blocks;
+
+    return (blocks == NULL ? e.end : blocks[e.block_end].stored_offset) > shard->object->bytes;
+}
+
 /* Reports a bad record that rest_read has found. All missing records at the end of a truncated
  * shard are reported together. */
 static int verify_take_bad(struct check *c, const struct item *item)
@@ -400,7 +411,7 @@ static int verify_take_bad(struct check *c, const struct item *item)
     struct sheaf_sample sample;
     struct sheaf_error error;
 
-    if (item->bad->code == SHEAF_ERR_TRUNCATED && left != 0) {
+    if (item->bad->code == SHEAF_ERR_TRUNCATED && left != 0 && is_cut_off(c->open, item->record)) {
         problem(c, "%s; with the %" PRIu64 " record%s after it, %" PRIu64 " records are missing",
                 item->bad->message, left, plural(left), left + 1);
         return SHEAF_END;

@@ -204,6 +204,19 @@ class VerifyAndReader(Case):
                 self.assertEqual(int(first) + int(count), 100)
                 self.assertEqual(int(count), cat.count("skipped: "))
 
+    def test_a_codec_block_that_ends_too_early(self):
+        """The shard is not truncated, so each lost record is reported."""
+        good = self.packed("tfrecord", "gzip")
+        path = os.path.join(good, *shards_of(good))
+        data = read(path)
+        deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+        half = deflate.compress(gzip.decompress(data)[:150000]) + deflate.flush(zlib.Z_FULL_FLUSH)
+        empty = b"\0\0\0\xff\xff"          # a block of deflate without bytes
+        write(path, (data[:10] + half + empty * len(data))[:len(data)])
+        named, skipped, said = self.lost(good)
+        self.assertEqual(named, skipped, said)
+        self.assertGreater(len(named), 20)
+
     def test_damage_outside_of_the_samples(self):
         """The checksum at the end of a gzip stream, or the end mark of a tar."""
         for codec, said in (("gzip", "incorrect data check"), ("none", "offset ")):
