@@ -1580,7 +1580,9 @@ struct sheaf_verify_options {
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
-    uint64_t shards, samples, bytes;    /* numbers read; of the samples, only the sound ones */
+    /* numbers read; of the samples, only the sound ones. If the index has checksums, a sample whose
+     * line of the .lst file is damaged is not sound, because a reader does not return it. */
+    uint64_t shards, samples, bytes;
     /* `problems` is the number of problems that were found; 0 means that the data set has no fault.
      * passed_over is the number of members of foreign tars (written by other software) that belong
      * to no sample; directories are not counted. */

@@ -74,6 +74,9 @@ struct check {
     size_t wrong_count;
     struct decode_scratch scratch;
     struct peer_index peers;
+    /* number of records that are intact, but do not count as sound, because their lines of the .lst
+     * file are damaged */
+    uint64_t bad_lines;
     /* The following fields are results. */
     uint64_t samples, bytes, problem_count, passed_over;
     uint64_t decoded, payload_bytes, largest;
@@ -198,8 +201,7 @@ static bool keep_wrong_line(struct check *c, uint64_t i, uint64_t offset, uint32
 }
 
 /* Reports the records that keep_wrong_line has kept. If the shard as a whole has the right hash
- * (`is_shard_right`), the records are intact, and their lines in the .lst file are damaged.
- * Otherwise the records do not count as sound. */
+ * (`is_shard_right`), the records are intact, and their lines in the .lst file are damaged. */
 static void tell_wrong_lines(struct check *c, bool is_shard_right)
 {
     const char *url = c->owner->dataset->urls[c->shard];
@@ -214,18 +216,19 @@ static void tell_wrong_lines(struct check *c, bool is_shard_right)
         else
             problem(c, WRONG_CRC KEY_TOLD, url, w->offset, w->record, w->found, w->expected,
                     KEY_WORDS(w->key));
-        c->samples -= !is_shard_right;
         free(w->key);
     }
+    if (is_shard_right)
+        c->bad_lines += c->wrong_count;
     free(c->wrong);
     c->wrong = NULL;
     c->wrong_count = 0;
 }
 
 /* Compares a frame (stored record) with entry `i` of the index. Reports a different offset, size or
- * checksum. `key` is the key of its sample, or NULL. Returns false if the record is damaged. If the
- * record or its line of the .lst file may be damaged, returns true, and tell_wrong_lines reports
- * it later. */
+ * checksum. `key` is the key of its sample, or NULL. Returns false if the record or its line of the
+ * .lst file is damaged, because a reader returns no such sample. If it is not known yet which of the
+ * two is damaged, tell_wrong_lines reports it later. */
 static bool verify_compare(struct check *c, uint64_t i, const struct frame *frame,
                            const struct record *record, const char *key)
 {
@@ -243,13 +246,16 @@ static bool verify_compare(struct check *c, uint64_t i, const struct frame *fram
         return true;
     if (line != NULL)
         crc = crc32c(crc, line, line_size);
-    if (line != NULL && line[line_size] != '\n')
+    if (line != NULL && line[line_size] != '\n') {
         problem(c, "%s: line %" PRIu64 ": does not end with a newline" KEY_TOLD,
                 c->open->names->url, i + 1, KEY_WORDS(key));
-    if (crc == s->crcs[i] ||
-        (line != NULL && keep_wrong_line(c, i, frame->offset, crc, key)))
+        c->bad_lines += crc == s->crcs[i];
+        return false;
+    }
+    if (crc == s->crcs[i])
         return true;
-    problem(c, WRONG_CRC KEY_TOLD, name, frame->offset, i, crc, s->crcs[i], KEY_WORDS(key));
+    if (line == NULL || !keep_wrong_line(c, i, frame->offset, crc, key))
+        problem(c, WRONG_CRC KEY_TOLD, name, frame->offset, i, crc, s->crcs[i], KEY_WORDS(key));
     return false;
 }
 
@@ -354,7 +360,7 @@ static int verify_check_frame(struct check *c, uint64_t i, const struct frame *f
                  == SHEAF_OK;
     if (has_place(c, i))
         is_sound = verify_compare(c, i, frame, &record, is_decoded ? sample.key : NULL);
-    if (!is_decoded)
+    if (!is_decoded && is_sound)    /* Otherwise the record is reported already. */
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);
     c->samples += is_sound && is_decoded;
@@ -520,10 +526,10 @@ static void check_totals(struct check *c, const struct walk *walk, const char *h
     if (walk->stored_bytes != m->bytes)
         problem(c, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64, d->urls[c->shard],
                 walk->stored_bytes, plural(walk->stored_bytes), m->bytes);
-    if (c->samples != m->samples)
+    if (c->samples + c->bad_lines != m->samples)
         problem(c, "%s: has %" PRIu64 " sound sample%s, but the manifest says %" PRIu64,
                 d->urls[c->shard], c->samples, plural(c->samples), m->samples);
-    if (c->samples == m->samples && c->largest != m->largest)
+    if (c->samples + c->bad_lines == m->samples && c->largest != m->largest)
         problem(c, "%s: its largest sample has %" PRIu64 " byte%s, but the manifest says %" PRIu64,
                 d->urls[c->shard], c->largest, plural(c->largest), m->largest);
     if (c->decoded == m->samples && c->payload_bytes != m->payload_bytes)

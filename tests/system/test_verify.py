@@ -67,6 +67,33 @@ class Verify(Case):
                 self.assertNotIn(".rec", found.replace("-rec", ""))
             write(path, data)
 
+    def test_sound_samples_are_those_of_a_reader(self):
+        """A sample is lost if its record or its line of the .lst is damaged, and it is reported once. The .rec is not
+        reported if only the .lst is damaged."""
+        good = self.sets["recordio"]
+        lines = read(os.path.join(good, "shard-000001.lst"))
+        total = json.loads(sheaf("verify", good, "--json").stdout)["samples"]
+        end = lines.index(b"\n")
+        for name, at, said in (("shard-000001.lst", end, "line 1: does not end with a newline"),
+                               ("shard-000001.lst", end - 1, "line 1: CRC-32C"),
+                               ("shard-000001.rec", 11, "offset 0, record 0: CRC-32C")):  # in the header's flag
+            dest = self.path("set")
+            shutil.rmtree(dest, ignore_errors=True)
+            shutil.copytree(good, dest)
+            path = os.path.join(dest, name)
+            write(path, flip(read(path), at, 0x40))
+            with self.subTest(name=name, at=at):
+                found = json.loads(sheaf("verify", dest, "--json", status=1).stdout)
+                cat = sheaf("cat", dest, "--null", "--on-corrupt", "skip").stdout
+                self.assertEqual(found["samples"], total - 1)
+                self.assertIn(b"samples %d\n" % (total - 1), cat)
+                told = [p["message"] for p in found["problems"]
+                        if "record 0" in p["message"] or "line 1" in p["message"]]
+                self.assertEqual(len(told), 1, told)
+                self.assertIn(said, told[0])
+                if name.endswith(".lst"):
+                    self.assertEqual(len(found["problems"]), 1, found)
+
     def test_counts_of_bytes(self):
         def payload(manifest):
             manifest["payload_bytes"] += 1
