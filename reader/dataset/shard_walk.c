@@ -108,7 +108,11 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
 
 int walk_repeat(struct walk *w, struct sheaf_error *err)
 {
-    return frames_repeat(&w->frames, err);
+    const int code = frames_repeat(&w->frames, err);
+
+    if (code < 0)
+        err_prefix(err, "%s: ", w->dataset->urls[w->shard]);
+    return code;
 }
 
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err)

@@ -51,7 +51,7 @@ static inline void walk_use_large(struct walk *w, struct frames_large *large)
 /* Reads the shard again, up to the frame (stored record) that was returned last. The next call of
  * walk_next returns this frame again. Called if the frame is damaged, because the bytes of a remote
  * shard may have been damaged on the network. Each shard is read again at most once. Returns the
- * same codes as frames_repeat. */
+ * same codes as frames_repeat. Error messages begin with the name of the shard. */
 int walk_repeat(struct walk *w, struct sheaf_error *err);
 /* Returns the next frame (stored record) of the shard, and the same codes as frames_next. Error
  * messages begin with the name of the shard. If a remote shard seems damaged, the shard is read

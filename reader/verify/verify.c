@@ -452,13 +452,28 @@ static int verify_take_item(void *context, const struct item *item, struct sheaf
     return code;
 }
 
+/* Reports the damage outside of the records that the walk has found. `error` is its error, with the
+ * name of the shard before the message. */
+static void tell_outside(struct check *c, const struct framing *w, const struct sheaf_error *error)
+{
+    static const char text[] = "all of its samples can be read, but other bytes are damaged";
+    const char *url = c->owner->dataset->urls[c->shard];
+
+    if (w->fault.message[0] == '\0')    /* The error is not about a header or the stream. */
+        problem(c, "%s: %s%s", url, text, error->message + strlen(url));
+    else if (w->dead)
+        problem(c, "%s: %s: %s", url, text, w->fault.message);
+    else
+        problem(c, "%s: %s: offset %" PRIu64 ": %s", url, text, w->fault_offset, w->fault.message);
+}
+
 /* Reads the rest of the shard, from record `first` on, as a reader reads it, because the walk has
- * found damage. Reports the records that a reader would lose. If no record is damaged, reports
- * the damage outside of the records, which the walk has found. */
-static int verify_rest(struct check *c, struct walk *walk, uint64_t first)
+ * found damage, whose error is `error`. Reports the records that a reader would lose. If no record
+ * is damaged, reports the damage outside of the records. */
+static int verify_rest(struct check *c, struct walk *walk, uint64_t first,
+                       const struct sheaf_error *error)
 {
     const struct checks *all = c->owner;
-    const struct framing *w = &walk->frames.framing;
     const struct rest rest = {
         .dataset = all->dataset, .shard = c->open, .limit = all->frame_limit,
         .interrupt = all->options->interrupt, .take = verify_take_item, .context = c,
@@ -467,12 +482,8 @@ static int verify_rest(struct check *c, struct walk *walk, uint64_t first)
 
     frames_close(&walk->frames);        /* gives its memory back */
     code = rest_read(&rest, first, &c->error);
-    if (code == SHEAF_OK && c->problem_count + c->wrong_count == 0 && w->dead)
-        problem(c, "%s: all of its samples can be read, but other bytes are damaged: %s",
-                all->dataset->urls[c->shard], w->fault.message);
-    else if (code == SHEAF_OK && c->problem_count + c->wrong_count == 0)
-        problem(c, "%s: all of its samples can be read, but other bytes are damaged: offset %"
-                PRIu64 ": %s", all->dataset->urls[c->shard], w->fault_offset, w->fault.message);
+    if (code == SHEAF_OK && c->problem_count + c->wrong_count == 0)
+        tell_outside(c, &walk->frames.framing, error);
     return code;
 }
 
@@ -496,7 +507,7 @@ static int check_frames(struct check *c, struct walk *walk)
         if (code == SHEAF_END)
             return SHEAF_OK;
         if (framing_is_damage(code) && has_rest(c, walk->frames.given))
-            return verify_rest(c, walk, walk->frames.given);
+            return verify_rest(c, walk, walk->frames.given, &error);
         if (framing_is_damage(code)) {
             problem(c, "%s", error.message);
         } else if (code != SHEAF_OK) {

@@ -229,6 +229,18 @@ class VerifyAndReader(Case):
                 self.assertEqual((named, skipped), ([], []), verify)
                 self.assertRegex(verify, "all of its samples can be read, but other bytes are damaged: .*" + said)
 
+    def test_a_tar_without_its_end_mark(self):
+        good = self.packed("webdataset", "none")
+        path = os.path.join(good, *shards_of(good))
+        data = read(path)
+        size = (len(data.rstrip(b"\0")) + 511) // 512 * 512
+        write(path, data[:size])
+        self.assertIn(b"samples 100\n", sheaf("cat", good, "--null", *SKIP).stdout)
+        verify = sheaf("verify", good, status=1).stderr.decode()
+        self.assertNotIn("sound samples", verify)
+        self.assertRegex(verify, "all of its samples can be read, but other bytes are damaged: offset %d, "
+                                 "record 100: .*zero blocks" % size)
+
     def test_little_memory(self):
         """The blocks are decompressed in steps if memory is short."""
         for codec in ("gzip", "lz4", "zstd"):
