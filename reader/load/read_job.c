@@ -617,11 +617,15 @@ static int read_job_run(struct work *w)
     return code;
 }
 
+/* Runs the job of a read. If the read has no threads, the job runs on the thread of the caller, so
+ * it is interrupted by the flag that the caller has registered. */
 static void run_job(struct job *job)
 {
     struct work *w = (struct work *)(void *)job;
-    const volatile int *before = interrupt_watch(&w->cancelled);
+    const volatile int *before = interrupt_watched();
 
+    if (w->read->workers != NULL)
+        interrupt_watch(&w->cancelled);
     w->code = read_job_run(w);
     interrupt_watch(before);
 }
