@@ -35,17 +35,15 @@ static uint64_t rest_together(const struct index_section *s, uint64_t first)
 static struct read_needs rest_plan(const struct rest *rest, uint64_t first, struct run *run,
                                    struct read_plan *plan)
 {
-    const struct index_section *s = rest->shard->section;
-
     *run = (struct run){ .shard = rest->shard, .first = first,
-                         .count = rest_together(s, first) };
+                         .count = rest_together(rest->shard->section, first) };
     *plan = (struct read_plan){ .runs = run, .run_count = 1 };
     for (;;) {
         const struct read_needs n = read_needs_of(plan);
 
         if (n.work + n.block <= rest->limit)
             return n;
-        if (s->blocks != NULL && plan->step_bytes == 0)
+        if (plan->step_bytes == 0 && extent_is_in_block(run))
             plan->step_bytes = unpack_step(rest->shard->object->is_remote);
         else if (run->count > 1)
             run->count /= 2;
