@@ -196,6 +196,15 @@ static int frames_show(struct framing *w, size_t need, struct shown *shown, stru
     return SHEAF_OK;
 }
 
+int frames_allow(uint64_t bytes, size_t limit, struct sheaf_error *err)
+{
+    if (bytes <= limit + 4 * PIECE_BYTES)
+        return SHEAF_OK;
+    return err_because(err, err_set(err, SHEAF_ERR_LIMIT, "a frame of %" PRIu64 " bytes is larger "
+                                    "than the %zu bytes of memory that a sample may take here",
+                                    bytes, limit), SHEAF_REASON_STREAM_MEMORY);
+}
+
 /* Implements framing_bytes.take for streams. Reads until the whole part (a header or a record) is
  * in the window, the buffer that holds the present part of the uncompressed stream. */
 static int frames_take(struct framing *w, const struct part *part, struct sheaf_error *err)
@@ -205,11 +214,9 @@ static int frames_take(struct framing *w, const struct part *part, struct sheaf_
     int code;
 
     frames_take_large(f, w->at - w->begin + part->size);
-    if (part->size > f->window.limit)
-        return err_because(err, err_set(err, SHEAF_ERR_LIMIT, "a frame of %" PRIu64 " bytes is "
-                                        "larger than the %zu bytes of memory that a sample may "
-                                        "take here", part->size, f->window.limit - 4 * PIECE_BYTES),
-                           SHEAF_REASON_STREAM_MEMORY);
+    code = frames_allow(part->size, f->window.limit - 4 * PIECE_BYTES, err);
+    if (code != SHEAF_OK)
+        return code;
     code = frames_show(w, (size_t)part->size, &shown, err);
     if (code == SHEAF_OK && shown.size < part->size)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %zu byte%s after this, expected "

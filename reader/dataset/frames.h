@@ -77,6 +77,12 @@ struct frame {
     uint32_t crc;                   /* checksum of the frame (format_ops.check) */
 };
 
+/* Returns SHEAF_OK if a frame (stored record) of `bytes` bytes may be read with the limit `limit`
+ * (of frames_open or of struct frames_large). Otherwise returns SHEAF_ERR_LIMIT with the reason
+ * SHEAF_REASON_STREAM_MEMORY. The buffer of a reader is larger than the limit, so slightly larger
+ * frames may also be read. */
+int frames_allow(uint64_t bytes, size_t limit, struct sheaf_error *err);
+
 /* Opens a reader for the frames (stored records) of a shard. `limit` is the size in bytes of the
  * largest frame that is accepted. */
 int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,

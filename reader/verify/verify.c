@@ -227,8 +227,8 @@ static void tell_wrong_lines(struct check *c, bool is_shard_right)
 
 /* Compares a frame (stored record) with entry `i` of the index. Reports a different offset, size or
  * checksum. `key` is the key of its sample, or NULL. Returns false if the record or its line of the
- * .lst file is damaged, because a reader returns no such sample. If it is not known yet which of the
- * two is damaged, tell_wrong_lines reports it later. */
+ * .lst file is damaged, because a reader returns no such sample. If it is not known yet which of
+ * the two is damaged, tell_wrong_lines reports it later. */
 static bool verify_compare(struct check *c, uint64_t i, const struct frame *frame,
                            const struct record *record, const char *key)
 {
@@ -417,7 +417,8 @@ static int verify_take_bad(struct check *c, const struct item *item)
     struct sheaf_sample sample;
     struct sheaf_error error;
 
-    if (item->bad->code == SHEAF_ERR_TRUNCATED && left != 0 && is_cut_off(c->open, item->record)) {
+    if (left != 0 && item->bad->code == SHEAF_ERR_TRUNCATED &&
+        is_cut_off(c->open, item->record)) {
         problem(c, "%s; with the %" PRIu64 " record%s after it, %" PRIu64 " records are missing",
                 item->bad->message, left, plural(left), left + 1);
         return SHEAF_END;
@@ -464,7 +465,8 @@ static void tell_outside(struct check *c, const struct framing *w, const struct 
     else if (w->dead)
         problem(c, "%s: %s: %s", url, text, w->fault.message);
     else
-        problem(c, "%s: %s: offset %" PRIu64 ": %s", url, text, w->fault_offset, w->fault.message);
+        problem(c, "%s: %s: offset %" PRIu64 ": %s", url, text, w->fault_offset,
+                w->fault.message);
 }
 
 /* Reads the rest of the shard, from record `first` on, as a reader reads it, because the walk has
@@ -476,7 +478,8 @@ static int verify_rest(struct check *c, struct walk *walk, uint64_t first,
     const struct checks *all = c->owner;
     const struct rest rest = {
         .dataset = all->dataset, .shard = c->open, .limit = all->frame_limit,
-        .interrupt = all->options->interrupt, .take = verify_take_item, .context = c,
+        .large = &c->owner->large, .interrupt = all->options->interrupt,
+        .take = verify_take_item, .context = c,
     };
     int code;
 

@@ -3,6 +3,8 @@
  * Reads the rest of a damaged shard; see verify_rest.h. */
 #include "reader/verify/verify_rest.h"
 
+#include <inttypes.h>
+
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
@@ -66,20 +68,19 @@ static int rest_take(const struct rest *rest, struct read *r, struct sheaf_error
     return code;
 }
 
-/* Reads the next records, and sets *next to the number of the record after them. */
-static int rest_read_some(const struct rest *rest, struct work *w, uint64_t *next,
-                          struct sheaf_error *err)
+/* Reads the records of a plan with the needs `n`. */
+static int rest_read_plan(const struct rest *rest, struct work *w, const struct read_plan *plan,
+                          const struct read_needs *n, struct sheaf_error *err)
 {
     struct read r = { .next = NULL };
-    struct read_plan plan;
-    struct run run;
-    const struct read_needs n = rest_plan(rest, *next, &run, &plan);
     int code;
 
-    r.table = malloc(n.block);
+    if (w->room.capacity + n->block > rest->limit)      /* from an earlier read */
+        buf_free(&w->room);
+    r.table = malloc(n->block);
     if (r.table == NULL)
-        return err_memory(err, n.block);
-    code = read_open(&r, w, &plan, rest->dataset, NULL, err);
+        return err_memory(err, n->block);
+    code = read_open(&r, w, plan, rest->dataset, NULL, err);
     if (code == SHEAF_OK) {
         read_start(&r);
         code = w->code;
@@ -89,8 +90,40 @@ static int rest_read_some(const struct rest *rest, struct work *w, uint64_t *nex
             *err = w->error;
     }
     free(r.table);
-    *next += run.count;
     return code;
+}
+
+/* Reads a record that needs more memory than `limit`. */
+static int rest_read_large(const struct rest *rest, struct work *w, const struct read_plan *plan,
+                           const struct read_needs *n, struct sheaf_error *err)
+{
+    const struct index_section *s = rest->shard->section;
+    const uint64_t record = plan->runs[0].first;
+    int code = frames_allow(index_frame_bytes(s, record), rest->large->limit, err);
+
+    if (code != SHEAF_OK) {
+        err_prefix(err, "%s: offset %" PRIu64 ", record %" PRIu64 ": ",
+                   rest->dataset->urls[rest->shard->number], s->offsets[record], record);
+        return code;
+    }
+    pthread_mutex_lock(&rest->large->lock);
+    code = rest_read_plan(rest, w, plan, n, err);
+    buf_free(&w->room);
+    pthread_mutex_unlock(&rest->large->lock);
+    return code;
+}
+
+/* Reads the next records, and sets *next to the number of the record after them. */
+static int rest_read_some(const struct rest *rest, struct work *w, uint64_t *next,
+                          struct sheaf_error *err)
+{
+    struct read_plan plan;
+    struct run run;
+    const struct read_needs n = rest_plan(rest, *next, &run, &plan);
+
+    *next += run.count;
+    return n.work + n.block > rest->limit ? rest_read_large(rest, w, &plan, &n, err)
+                                          : rest_read_plan(rest, w, &plan, &n, err);
 }
 
 int rest_read(const struct rest *rest, uint64_t first, struct sheaf_error *err)

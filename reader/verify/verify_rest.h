@@ -6,14 +6,16 @@
 #ifndef READER_VERIFY_REST_H
 #define READER_VERIFY_REST_H
 
+#include "reader/dataset/frames.h"
 #include "reader/load/read.h"
 
 struct rest {
     const struct sheaf_dataset *dataset;
     struct shard *shard;            /* the open shard; it must have an index section */
-    /* Most memory in bytes for the records that are read at once. It must be enough for one record.
-     */
+    /* Most memory in bytes for the records that are read at once. If it is too small for a record,
+     * the record is read alone, with the memory `large`, which other threads share. */
     uint64_t limit;
+    struct frames_large *large;
     const volatile int *interrupt;
     /* Called for each record, good or bad. Returns SHEAF_END to end the reading, which is not an
      * error. */

@@ -241,6 +241,21 @@ class VerifyAndReader(Case):
         self.assertRegex(verify, "all of its samples can be read, but other bytes are damaged: offset %d, "
                                  "record 100: .*zero blocks" % size)
 
+    def test_a_record_that_is_larger_than_the_memory(self):
+        """The error is the same in a sound shard and after damage."""
+        tree, place = self.path("large"), self.path("set")
+        for name, size in (("a", 3000), ("b", 3000), ("c", 3 << 20)):
+            write(os.path.join(tree, name + ".bin"), bytes(size))
+        pack(tree, place, "tfrecord", "none", "--no-shuffle")
+        path = os.path.join(place, *shards_of(place))
+        for change in (False, True):
+            if change:
+                write(path, flip(read(path), 2000))
+            said = sheaf("verify", place, "--memory", "1MiB", "--threads", "1", status=1).stderr.decode()
+            self.assertRegex(said, r"record 2: a frame of \d+ bytes is larger than the 524288 bytes of memory", change)
+            said = sheaf("verify", place, "--memory", "6MiB", "--threads", "4", status=int(change)).stderr.decode()
+            self.assertNotIn("larger than", said)
+
     def test_little_memory(self):
         """The blocks are decompressed in steps if memory is short."""
         for codec in ("gzip", "lz4", "zstd"):
