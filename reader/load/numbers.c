@@ -58,6 +58,8 @@ struct numbered_samples {
 
 /* The state of one call of numbers_read. */
 struct call {
+    /* Its member `shards` has no shards, only the budget. The open shards are in the pool. The call
+     * has a reference to each shard from which it reads, so the reads never drop the last one. */
     struct loader loader;
     struct queue queue;
     struct sequence sequence;   /* It has only the number of samples. */

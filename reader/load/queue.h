@@ -132,7 +132,7 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 }
 
 /* The following functions are used only by the files that implement the kinds of queues:
- * stretch.c, warm.c and stream.c. */
+ * stretch.c, warm.c, stream.c and numbers.c. */
 
 /* Begins the read that `plan` describes, as the next read of the queue. Returns SHEAF_END if there
  * is not enough memory for the read now. */
