@@ -45,6 +45,7 @@
 /* no run makes more calls, so a run can be stopped at each of its calls */
 #define CALLS_MOST 160u
 #define TURNS_MOST 6            /* three turns of each run */
+#define MEMORY     (16u << 20)  /* not more, because AddressSanitizer marks each allocated byte */
 #define APPENDED   2            /* number of appended samples, which have no value in a column */
 /* one of this many cases includes the recovery, which takes as long as the case */
 #define RECOVERED  8u
@@ -105,6 +106,7 @@ static const char *plan_of(char run, bool is_of_column)
 static void set_options(struct sheaf_pack_options *o, enum what what)
 {
     sheaf_pack_options_init(o, sizeof(*o));
+    o->memory_bytes = MEMORY;
     o->container = SHEAF_RECORDIO;
     o->shard_bytes = 1500;
     o->no_shuffle = 1;
@@ -127,6 +129,7 @@ static int act_index(enum what what, char run, struct sheaf_error *err)
     struct sheaf_verify_result result;
 
     sheaf_verify_options_init(&o, sizeof(o));
+    o.memory_bytes = MEMORY;
     o.threads = 1;
     return what == KEYS ? sheaf_index_keys(dest_of(run), &o, &result, err)
                         : sheaf_index(dest_of(run), NULL, what == INDEX_OVERWRITE, &o, &result,
@@ -157,7 +160,7 @@ static int act_column(const struct step *step, char run, struct sheaf_error *err
         return sheaf_column_drop(dest_of(run), "cap", err);
     sheaf_column_options_init(&o, sizeof(o));
     o.jobs = 1;
-    o.memory_bytes = (uint64_t)64 << 20;
+    o.memory_bytes = MEMORY;
     o.resume = step->what == COLUMN_RESUME;
     if (step->what == COLUMN_PART)
         return sheaf_column_add_part(plan_of(run, true), 0, 1, &o, NULL, err);
