@@ -26,6 +26,7 @@
 
 #define FOR_EVER_MS 600000
 #define SET "s3://bucket/set"
+#define SHARD "s-000.tfrecord"
 
 static const uint64_t counts[] = { 200, 0 };
 
@@ -260,6 +261,50 @@ static void test_opening_columns(void **state)
         check_reader(&silences[i], i == 0, silences[i].match, 3);
 }
 
+/* Tests that verify is interrupted while it reads the rest of a damaged shard. The server stops to
+ * respond after each possible number of requests. */
+static void test_verifying_a_damaged_shard(void **state)
+{
+    const char *source = SET;
+    struct store_object *object;
+    uint8_t *data;
+
+    (void)state;
+    must(store_open(SET "/" SHARD, &object, &error));
+    data = malloc(object->bytes);
+    assert_non_null(data);
+    must(store_read(object, 0, data, object->bytes, &error));
+    data[20] ^= 1;
+    fake_s3_put(&s3, "/bucket/set/" SHARD, data, object->bytes);
+    store_close(object);
+    free(data);
+    for (unsigned skip = 0; skip < 8; skip++) {
+        const struct fake_fault stall = { .kind = FAKE_STALL, .method = "GET", .match = "/set/s-",
+                                          .at = 100, .skip = skip };
+        struct sheaf_verify_options options;
+        struct sheaf_verify_result result;
+        struct sheaf_dataset *dataset;
+        volatile int flag = 0;
+        pthread_t thread;
+        unsigned before;
+        int code;
+
+        must(sheaf_dataset_open(&source, 1, &dataset, &error));
+        sheaf_verify_options_init(&options, sizeof(options));
+        options.interrupt = &flag;
+        options.threads = 1;
+        fake_server_add_fault(s3.server, &stall);
+        before = fake_server_count(s3.server, NULL, "/set/s-");
+        assert_int_equal(pthread_create(&thread, NULL, raise_soon, (void *)(uintptr_t)&flag), 0);
+        code = sheaf_verify(dataset, &options, &result, &error);
+        pthread_join(thread, NULL);
+        assert_true(code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED);
+        assert_in_range(fake_server_count(s3.server, NULL, "/set/s-"), before, before + skip + 4);
+        fake_server_clear_faults(s3.server);
+        sheaf_dataset_free(dataset);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +313,7 @@ int main(void)
         cmocka_unit_test(test_opening_a_shard),
         cmocka_unit_test(test_reading_a_shard),
         cmocka_unit_test(test_opening_columns),
+        cmocka_unit_test(test_verifying_a_damaged_shard),
     };
 
     return cmocka_run_group_tests(tests, start, stop);
