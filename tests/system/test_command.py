@@ -322,15 +322,15 @@ class Advice(Case):
         tree = make_tree(self.path("tree"), {"a.txt": b"x"})
         done, begun, plan = self.path("done"), self.path("begun"), self.path("plan")
         again = "--overwrite replaces it"
-        both = "if it has ended, --resume continues it and --overwrite starts again"
+        stored = "sheaf %s --plan PLAN packs it and sheaf commit PLAN publishes it; --overwrite starts again"
         sheaf("pack", tree, done, "--format", "tfrecord")
         sheaf("plan", tree, begun, "-o", plan, "--format", "tfrecord")
         for words, advice in (
                 (("pack", tree, done, "--format", "tfrecord"), again),
                 (("convert", done, done + "/", "--format", "recordio"), None),
                 (("plan", tree, done, "-o", self.path("p"), "--format", "tfrecord"), again),
-                (("pack", tree, begun, "--format", "tfrecord"), both),
-                (("convert", done, begun, "--format", "tfrecord"), both),
+                (("pack", tree, begun, "--format", "tfrecord"), stored % "pack"),
+                (("convert", done, begun, "--format", "tfrecord"), stored % "convert"),
                 (("convert", "--plan", plan, "--part", "0/1"), "use sheaf pack --plan"),
                 (("cat", begun), "the command that was packing it continues with --resume, and "
                  "sheaf commit publishes the parts of a plan")):

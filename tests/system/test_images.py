@@ -279,7 +279,7 @@ class Smaller(Case):
         sheaf("plan", self.tree, self.path("parts"), "-o", self.path("plan"), "--format", "webdataset")
         done = sheaf("pack", "--plan", self.path("plan"), status=1)
         self.assertIn(b"c/x.jpg: not a JPEG", done.stderr)
-        self.assertNotIn(b"--fix-images", done.stderr)
+        self.assertIn(b"; make the plan again with --overwrite and --fix-images or --on-error skip", done.stderr)
         pack(self.tree, self.path("out"), "webdataset", "none", "--resize", "64", "--fix-images")
         sheaf("unpack", self.path("out"), self.path("files"))
         self.assertEqual(images.opened(read(self.path("files", "c/x.jpg"))).size, (85, 64))
