@@ -264,7 +264,7 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
     }
     r = calloc(1, sizeof(*r));
     code = r == NULL ? err_memory(err, sizeof(*r))
-                     : read_open(r, w, plan, l->dataset, l->workers, err);
+                     : read_open(r, w, plan, &n, l->dataset, l->workers, err);
     if (code == SHEAF_OK)
         code = plan->apart ? loader_take_pieces(l, r, plan, err)
              : loader_take_block(l, r, n.block, share, err);

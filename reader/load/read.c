@@ -124,17 +124,16 @@ static int work_divide(struct work *w, const struct read_plan *plan, const struc
 }
 
 int read_open(struct read *r, struct work *w, const struct read_plan *plan,
-              const struct sheaf_dataset *dataset, struct workers *workers,
-              struct sheaf_error *err)
+              const struct read_needs *n, const struct sheaf_dataset *dataset,
+              struct workers *workers, struct sheaf_error *err)
 {
-    const struct read_needs n = read_needs_of(plan);
-    const int code = work_divide(w, plan, &n, err);
+    const int code = work_divide(w, plan, n, err);
 
     if (code != SHEAF_OK)
         return code;
     r->work = w;
     r->workers = workers;
-    r->span = n.span;
+    r->span = n->span;
     r->is_remote = plan->runs[0].shard->object->is_remote;
     r->item_bytes = item_bytes(plan->runs[0].shard->column_count);
     w->read = r;

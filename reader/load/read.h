@@ -236,11 +236,12 @@ static inline struct item *read_item(const struct read *r, size_t i)
 uint64_t work_kept_bytes(const struct work *work);
 void work_free(struct work *work);                      /* `work` may be NULL. */
 
-/* Prepares a read by `plan`. The caller must then provide the memory for the records: one block for
- * all (read->table), or one allocation for each (read->each). */
+/* Prepares a read by `plan`, whose memory is `needs`, the result of read_needs_of(plan). The caller
+ * must then provide the memory for the records: one block for all (read->table), or one allocation
+ * for each (read->each). */
 int read_open(struct read *read, struct work *work, const struct read_plan *plan,
-              const struct sheaf_dataset *dataset, struct workers *workers,
-              struct sheaf_error *err);
+              const struct read_needs *needs, const struct sheaf_dataset *dataset,
+              struct workers *workers, struct sheaf_error *err);
 
 /* ---- reader/load/read_job.c ------------------------------------------------------------------ */
 

@@ -80,7 +80,7 @@ static int rest_read_plan(const struct rest *rest, struct work *w, const struct 
     r.table = malloc(n->block);
     if (r.table == NULL)
         return err_memory(err, n->block);
-    code = read_open(&r, w, plan, rest->dataset, NULL, err);
+    code = read_open(&r, w, plan, n, rest->dataset, NULL, err);
     if (code == SHEAF_OK) {
         read_start(&r);
         code = w->code;
