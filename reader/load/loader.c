@@ -437,16 +437,26 @@ uint8_t *loader_piece(const struct ref *ref)
                                                                     : NULL;
 }
 
-void loader_cancel(struct loader *l)
+void loader_cancel_reads(struct loader *l)
 {
     for (struct read *r = l->reads; r != NULL; r = r->older)
         read_cancel(r);
-    workers_cancel(l->workers);
-    for (struct read *r = l->reads; r != NULL; r = r->older) {
-        if (!r->has_landed)
+}
+
+void loader_wait_for_all(struct loader *l)
+{
+    for (struct read *r = l->reads; r != NULL; r = r->older)
+        if (!loader_has(l, r)) {
             workers_wait(r->workers, &r->work->job);
-        (void)loader_has(l, r);
-    }
+            (void)loader_has(l, r);
+        }
+}
+
+void loader_cancel(struct loader *l)
+{
+    loader_cancel_reads(l);
+    workers_cancel(l->workers);
+    loader_wait_for_all(l);
 }
 
 void loader_clear(struct loader *l)

@@ -155,7 +155,12 @@ void loader_trim(struct loader *loader);
  * be open. */
 uint64_t loader_alone_bytes(const struct run *run);
 
-/* Makes all jobs end soon, and waits for them. */
+/* Makes all reads end soon. */
+void loader_cancel_reads(struct loader *loader);
+/* Waits until all reads have finished, whatever their results. */
+void loader_wait_for_all(struct loader *loader);
+/* Makes all jobs of the loader's threads end soon, and waits for them. No other loader may use the
+ * same threads. */
 void loader_cancel(struct loader *loader);
 /* Frees all reads. The caller must have released all samples, because samples may lie in the memory
  * of reads. */

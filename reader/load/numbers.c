@@ -284,13 +284,8 @@ static void end_reads(struct call *c)
 {
     struct loader *l = &c->loader;
 
-    for (struct read *r = l->reads; r != NULL; r = r->older)
-        read_cancel(r);
-    for (struct read *r = l->reads; r != NULL; r = r->older)
-        if (!loader_has(l, r)) {
-            workers_wait(r->workers, &r->work->job);
-            (void)loader_has(l, r);
-        }
+    loader_cancel_reads(l);
+    loader_wait_for_all(l);
     queue_clear(l, &c->queue);
     loader_free(l);
     for (size_t i = 0; i < c->opened; i++)
