@@ -216,8 +216,8 @@ ASAN = BUILD=$(BUILD)/asan CC=clang SANITIZE=address,undefined \
 UBSAN = BUILD=$(BUILD)/ubsan SANITIZE=undefined CFLAGS="-O1 -g"
 # If a program starts no thread, takes no lock and handles no signal, ThreadSanitizer finds nothing
 # in it that AddressSanitizer does not find. Half of the test programs contain no call that does so.
-# They are omitted, but a program that nm cannot read is not. The model checker is omitted because it lets only one run go on at a time. The
-# threads of a run are tested by test_pack.
+# They are omitted, but a program that nm cannot read is not. The model checker is omitted because it
+# lets only one run go on at a time. The threads of a run are tested by test_pack.
 OMITTED_BY_TSAN = $(BUILD)/tests/test_fence $(shell for program in $(TESTS); do \
     calls=$$(nm -D --undefined-only $$program) \
     && ! echo "$$calls" | grep -q 'pthread_\|sigaction' && echo $$program; done)

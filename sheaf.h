@@ -396,7 +396,7 @@ struct sheaf_dataset_info {
     uint64_t cls_words;
     /* damages is the number of damaged places that were found when the headers of foreign shards
      * (written by other software) were read. The samples that were lost there are not counted.
-     * damage describes the first place, or is NULL if there is none. */
+     * damage is a message about the first of these places, or NULL if damages is 0. */
     uint64_t damages; const char *damage;
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,

@@ -156,8 +156,8 @@ static int from_array(struct launch_member *member, struct sheaf_error *err)
         if (text == NULL && i == 4)
             break;
         if (text == NULL)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has %s, but no %s",
-                           names[0], names[i]);
+            return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has %s, but no %s", names[0],
+                           names[i]);
         code = parse_variable(names[i], text, &v[i], err);
         if (code != SHEAF_OK)
             return code;

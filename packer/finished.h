@@ -17,7 +17,9 @@ struct finished {
     /* true if the shards can also be found without a listing of the destination, because the store
      * may refuse to list it */
     bool may_lack_listing;
-    struct output_listing *listing;     /* only during finished_each(); NULL: there is none */
+    /* Names at the destination. Set while finished_each() runs; NULL if the store refuses to list
+     * them. */
+    struct output_listing *listing;
 };
 
 /* A function that receives a shard's journal entry (the stored facts about a finished shard).
