@@ -101,6 +101,14 @@ static int stop(void **state)
     return 0;
 }
 
+/* Tests that at most `most` requests whose path has `match` were sent since the server's count was
+ * `before`. On a machine that stands still for seconds, a read is late and is sent again, at most
+ * 16 times in all (see store/peers.h). */
+static void check_count(const char *match, unsigned before, unsigned most)
+{
+    assert_in_range(fake_server_count(s3.server, NULL, match), before, before + most + 16);
+}
+
 static void *raise_soon(void *flag)
 {
     usleep(50000);
@@ -147,7 +155,7 @@ static void test_store_calls(void **state)
         assert_ptr_equal(interrupt_watch(NULL), &flag);
         pthread_join(thread, NULL);
     }
-    assert_in_range(fake_server_count(s3.server, NULL, "stalled"), before, before + 5);
+    check_count("stalled", before, 5);
     fake_server_clear_faults(s3.server);
     store_close(object);
 }
@@ -179,7 +187,7 @@ static void test_listing_a_source(void **state)
         assert_int_equal(code, SHEAF_ERR_INTERRUPTED);
         pthread_join(thread, NULL);
     }
-    assert_in_range(fake_server_count(s3.server, NULL, "stalled"), before, before + 4);
+    check_count("stalled", before, 4);
     fake_server_clear_faults(s3.server);
 }
 
@@ -218,8 +226,7 @@ static void check_reader(const struct fake_fault *fault, bool cached, const char
     /* The reader began to read five times, or gave up before that. A shard takes one or two
      * requests (its part of the index, and the first samples). Each would be sent six times if the
      * reader waited for it. The columns take one request each. */
-    assert_in_range(fake_server_count(s3.server, NULL, match), before,
-                    before + 10 + 5 * column_count);
+    check_count(match, before, 10 + 5 * column_count);
     fake_server_clear_faults(s3.server);
     must(sheaf_reader_open(dataset, &options, &reader, &error));
     must(sheaf_reader_next(reader, &sample));
@@ -298,8 +305,8 @@ static void test_verifying_a_damaged_shard(void **state)
         assert_int_equal(pthread_create(&thread, NULL, raise_soon, (void *)(uintptr_t)&flag), 0);
         code = sheaf_verify(dataset, &options, &result, &error);
         pthread_join(thread, NULL);
-        assert_true(code == SHEAF_OK || code == SHEAF_ERR_INTERRUPTED);
-        assert_in_range(fake_server_count(s3.server, NULL, "/set/s-"), before, before + skip + 4);
+        assert_true(code == SHEAF_ERR_INTERRUPTED || (skip > 0 && code == SHEAF_OK));
+        check_count("/set/s-", before, skip + 4);
         fake_server_clear_faults(s3.server);
         sheaf_dataset_free(dataset);
     }
