@@ -259,6 +259,24 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
     return code;
 }
 
+int sheaf_class_list(const char *path, int label_base, sheaf_class_count_fn *found, void *context,
+                     struct sheaf_error *error)
+{
+    struct sheaf_pack_options options = { .classes = path, .label_base = label_base };
+    struct class_list list = { .count = 0 };
+    struct sheaf_error failed;
+    const int code = class_list_take(&list, &options, &failed);
+
+    for (size_t i = 0; code == SHEAF_OK && i < list.count; i++)
+        found(context, &(struct sheaf_class_count){
+            list.names[i], (int64_t)i + options.label_base, 0,
+        });
+    class_list_free(&list);
+    if (code != SHEAF_OK && error != NULL)
+        *error = failed;
+    return code;
+}
+
 /* ---- Siblings -------------------------------------------------------------------------------- */
 
 #define SIBLINGS_MOST 64

@@ -402,6 +402,44 @@ static void test_classes_come_first(void **state)
     assert_int_equal(sheaf_packer_set_classes(packer, classes, 2), SHEAF_ERR_STATE);
 }
 
+static void append_class(void *context, const struct sheaf_class_count *found)
+{
+    char *text = context;
+    const size_t size = strlen(text);
+
+    snprintf(text + size, 100 - size, "%s %d %d, ", found->name, (int)found->number,
+             (int)found->samples);
+}
+
+static void assert_classes(const char *path, int label_base, int code, const char *expected)
+{
+    char text[100] = "";
+
+    assert_int_equal(sheaf_class_list(tree_path(&tree, path), label_base, append_class, text,
+                                      &err), code);
+    assert_string_equal(text, expected);
+}
+
+static void test_classes_are_read(void **state)
+{
+    (void)state;
+    tree_text(&tree, "lines", "\xef\xbb\xbf" "cat\r\n[UNK]\r\n\n");
+    assert_classes("lines", 1, SHEAF_OK, "cat 1 0, [UNK] 2 0, ");
+    tree_text(&tree, "json", "{\"dog\": 4, \"cat\": 3}");
+    assert_classes("json", 3, SHEAF_OK, "cat 3 0, dog 4 0, ");
+    assert_classes("json", 0, SHEAF_ERR_CORRUPT, "");
+    tree_text(&tree, "page", "<html>\n<meta charset=\"x\">");
+    assert_classes("page", 0, SHEAF_ERR_CORRUPT, "");
+    assert_classes("none", 0, SHEAF_ERR_NOT_FOUND, "");
+    options.label_base = 1;
+    open_packer("out");
+    assert_int_equal(sheaf_packer_set_classes(packer, classes, 2), SHEAF_OK);
+    assert_int_equal(append("a", "txt", "1", 1), SHEAF_OK);
+    assert_int_equal(sheaf_packer_finish(packer, NULL), SHEAF_OK);
+    assert_classes("out", 0, SHEAF_OK, "c0 1 0, c1 2 0, ");
+    assert_classes("out", 2, SHEAF_ERR_ARGUMENT, "");
+}
+
 static void test_abort_leaves_nothing(void **state)
 {
     char key[20];
@@ -462,6 +500,7 @@ int main(void)
         TEST(test_bad_samples_are_skipped),
         TEST(test_skipped_samples_are_limited),
         TEST(test_classes_come_first),
+        TEST(test_classes_are_read),
         TEST(test_abort_leaves_nothing),
         TEST(test_existing_data_sets),
     };

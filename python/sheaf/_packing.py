@@ -7,14 +7,13 @@ import collections.abc
 import contextlib
 import json
 import os
-import re
 import tempfile
 import warnings
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _sheaf
 from ._rows import are_numbers, not_numbers, plain
-from ._sheaf import ArgumentError, CorruptError
+from ._sheaf import ArgumentError
 from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _noted, _s3,
                      _size, _text, _told)
 
@@ -141,42 +140,15 @@ def _in_order(classes: Union[Sequence[str], Mapping[str, int]], label_base: int)
     return names
 
 
-# Beginnings of other files that may lie in the place of a list of classes, with their names. The C code has the same
-# rule (content_check_list).
-_OTHER_FILES = (
-    (r"version https://git-lfs", "a pointer file of Git LFS, not the file itself: fetch that with git lfs pull"),
-    (r"\s*<(!doctype html|html|head|!--)", "a web page (HTML), such as a server sends instead of a file"),
-    (r"\s*<(\?xml|error>)", "an XML document, such as a server sends with an error"))
-
-
-def _check_class_list(place: str, text: str) -> None:
-    """Raises CorruptError if the text is a pointer file, a web page or an XML document. A list of several lines may
-    begin with a class such as <html>, if no line looks like markup."""
-    for beginning, name in _OTHER_FILES:
-        if re.match(beginning, text, re.IGNORECASE if "<" in beginning else 0):
-            first, newline, _ = text.strip(" \t\r\n").partition("\n")
-            if "<" in beginning and newline and not any(
-                    mark in where for marks, where in ((("<!", "<?xml "), first), (("</", "/>", '="'), text))
-                    for mark in marks):
-                return
-            raise CorruptError("%s: it is %s, expected a list of classes" % (place, name))
-
-
-def _class_names(classes: Classes, label_base: int) -> Optional[List[str]]:
-    """Returns the names of the classes in order. They may be given as a list, in a file, or by a data set."""
+def _class_names(classes: Classes, label_base: int) -> Tuple[Optional[List[str]], int]:
+    """Returns the names of the classes in order, and the number of the first class. The classes may be given as a
+    list, in a file, or by a data set."""
     if classes is None:
-        return None
+        return None, label_base
     if not isinstance(classes, (str, bytes, os.PathLike)):
-        return _in_order(classes, label_base)
-    place = os.fsdecode(classes)
-    if not os.path.isfile(place) or os.path.basename(place) == "dataset.json":
-        from . import Dataset
-        return list(Dataset(place).classes)
-    with open(place, encoding="utf-8-sig") as file:
-        text = file.read()
-    _check_class_list(place, text)
-    is_json = re.match(r"""[\[{]\s*(["'\[\]{}\d-]|$)""", text)     # a class may be called "[UNK]"
-    return _in_order(json.loads(text), label_base) if is_json else text.splitlines()
+        return _in_order(classes, label_base), label_base
+    found = _sheaf.class_list(classes, label_base)
+    return [name for name, _ in found], found[0][1]
 
 
 @contextlib.contextmanager
@@ -302,12 +274,12 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     if made is None:
         writing.update(images)
     if made is None or not _is_files(source):
+        names, label_base = _class_names(classes, label_base)
         if seed is not None or split is not None:
-            return _making.pack_staged(sources.of(source), dest, made, _class_names(classes, label_base),
-                                       label_base, size, shard_count, seed, split, tell,
-                                       _noted(note, 5), writing)
-        return _making.pack_items(sources.of(source), dest, made, version, _class_names(classes, label_base),
-                                  label_base, size, tell, note or _warn_note, writing)
+            return _making.pack_staged(sources.of(source), dest, made, names, label_base, size, shard_count,
+                                       seed, split, tell, _noted(note, 5), writing)
+        return _making.pack_items(sources.of(source), dest, made, version, names, label_base, size, tell,
+                                  note or _warn_note, writing)
     _refuse("is not possible with a transform: pack with split alone, and then each part of that, "
             "sheaf.pack(sheaf.Dataset(\"parts/train\"), ..., transform=...)", split=split)
     with _class_file(classes) as choosing["classes"]:

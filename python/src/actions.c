@@ -91,6 +91,45 @@ PyObject *action_append(PyObject *Py_UNUSED(module), PyObject *args, PyObject *k
     return pack_by(sheaf_append, args, keywords);
 }
 
+struct found_classes {
+    struct calls calls;
+    PyObject *list;             /* of tuples; NULL after an exception */
+};
+
+static void add_class(void *context, const struct sheaf_class_count *one)
+{
+    struct found_classes *f = context;
+    PyObject *pair;
+
+    if (f->list == NULL)
+        return;
+    calls_end(&f->calls);
+    pair = Py_BuildValue("(NL)", text_of(one->name), (long long)one->number);
+    if (pair == NULL || PyList_Append(f->list, pair) != 0)
+        Py_CLEAR(f->list);
+    Py_XDECREF(pair);
+    calls_begin(&f->calls);
+}
+
+PyObject *action_class_list(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    struct found_classes found = { .list = NULL };
+    struct sheaf_error error;
+    PyObject *path = NULL;
+    int label_base, code;
+
+    if (!PyArg_ParseTuple(args, "O&i:class_list", PyUnicode_FSConverter, &path, &label_base))
+        return NULL;
+    found.list = PyList_New(0);
+    calls_begin(&found.calls);
+    code = sheaf_class_list(PyBytes_AsString(path), label_base, add_class, &found, &error);
+    calls_end(&found.calls);
+    Py_DECREF(path);
+    if (code != SHEAF_OK)
+        Py_CLEAR(found.list);
+    return code == SHEAF_OK ? found.list : calls_raise(&error);
+}
+
 /* ---- plan and its parts ---------------------------------------------------------------------- */
 
 PyObject *action_plan(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)

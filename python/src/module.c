@@ -30,6 +30,8 @@ void object_free(void *object)
 static PyMethodDef functions[] = {
     { "pack", (PyCFunction)(void (*)(void))action_pack, METH_VARARGS | METH_KEYWORDS,
       "pack(source, dest, **options) -> dict" },
+    { "class_list", action_class_list, METH_VARARGS,
+      "class_list(path, label_base) -> [(name, number), ...]" },
     { "plan", (PyCFunction)(void (*)(void))action_plan, METH_VARARGS | METH_KEYWORDS,
       "plan(sources, dest, plan, **options) -> dict" },
     { "pack_part", (PyCFunction)(void (*)(void))action_pack_part, METH_VARARGS | METH_KEYWORDS,

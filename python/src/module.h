@@ -305,6 +305,7 @@ PyObject *action_column_add_part(PyObject *module, PyObject *args, PyObject *key
 PyObject *action_column_drop(PyObject *module, PyObject *args);
 PyObject *action_column_list(PyObject *module, PyObject *source);
 PyObject *action_append(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_class_list(PyObject *module, PyObject *args);
 PyObject *action_plan(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_pack_part(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_commit(PyObject *module, PyObject *args, PyObject *keywords);

@@ -112,6 +112,22 @@ class OptionsTest(Case):
             sheaf.pack([("k", {"txt": b"1"}, 0)], to, classes=place)
             self.assertEqual(sheaf.Dataset(to).classes, text.lstrip("\ufeff").split())
 
+    def test_classes_of_files_and_of_samples_are_read_alike(self):
+        """A data set also gives the number of its first class. A class has one name, which is not empty."""
+        with sheaf.Packer(self.path("first"), classes=["none", "class0", "class1", "class2"], label_base=1) as packer:
+            packer.append("k", {"txt": b"1"}, labels=1)
+        source, place = tree(self.path("tree")), self.path("names")
+        for number, what in enumerate((source, [("k", {"txt": b"1"}, "class1")])):
+            to = self.path("set%d" % number)
+            sheaf.pack(what, to, classes=self.path("first"))
+            with sheaf.Reader(to) as reader:
+                self.assertEqual({s.label for s in reader if s.class_name == "class1"}, {3})
+            for text in "class0\n\nclass1\nclass2\n", "class0\nclass1\nclass2\nclass1\n", "":
+                with open(place, "w", encoding="utf-8") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(sheaf.CorruptError, re.escape(place)):
+                    sheaf.pack(what, self.path("none"), classes=place)
+
     def test_a_directory_of_parquet_files(self):
         """Each file becomes a sample. One warning names the way to pack the rows."""
         for name in "0.parquet", "1.PARQUET":
