@@ -154,9 +154,18 @@ int column_facts_read(const struct manifest *m, struct column_facts *f, struct s
     return code;
 }
 
+/* Parses the options of a column. Returns NULL if they are not JSON, or if memory is exhausted. */
+static json_t *column_options_load(const char *options_json)
+{
+    json_t *object;
+
+    (void)json_load_text(options_json, strlen(options_json), 0, &object, NULL, NULL);
+    return object;
+}
+
 char *column_facts_add(const char *options_json, const struct column_facts *f)
 {
-    json_t *object = json_loads(options_json, 0, NULL);
+    json_t *object = column_options_load(options_json);
     char *text = NULL;
     int failed = object == NULL;
 
@@ -179,7 +188,7 @@ char *column_plan_options(const char *options_json, const struct column_facts *f
                           const struct column_values *v)
 {
     char *with_facts = column_facts_add(options_json, f), *text = NULL;
-    json_t *object = with_facts == NULL ? NULL : json_loads(with_facts, 0, NULL);
+    json_t *object = with_facts == NULL ? NULL : column_options_load(with_facts);
     int failed = object == NULL;
 
     if (v->source != NULL) {
@@ -219,7 +228,7 @@ void column_values_free(struct column_values *v)
 
 char *column_layer_options(const char *plan_options_json, uint64_t missing)
 {
-    json_t *object = json_loads(plan_options_json, 0, NULL);
+    json_t *object = column_options_load(plan_options_json);
     char *text = NULL;
 
     (void)json_object_del(object, VALUES_SOURCE);

@@ -39,6 +39,11 @@ if grep -nE 'pthread_cond_timedwait' \
         $(echo "$library" | grep -v '/timed_wait.h$'); then
     complain "timed waits are those of base/timed_wait.h, on the monotonic clock (above)"
 fi
+# shellcheck disable=SC2046
+if grep -nE '(^|[^a-z_])json_(loads|loadb|loadf|load_file|load_fd|dumps|dumpb|dumpf|dump_file|dump_fd)\(' \
+        $(echo "$library" | grep -v '^base/json.c$'); then
+    complain "JSON is parsed and written by base/json.h, which notices that memory is exhausted (above)"
+fi
 # Options of other programs may be named, and comments may name options of the command.
 if grep -nE '"[^"]*--[a-z]{3}' $library |
         grep -vE 'aws (configure|sso login)|^[^:]*:[0-9]*:( |/)\*'; then

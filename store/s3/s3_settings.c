@@ -5,7 +5,6 @@
 #include "store/s3/s3_settings.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
 
 #define VALUE_MOST 2048         /* bytes of a value */
 #define TAGS_MOST 10            /* S3's own limit */
@@ -120,15 +120,16 @@ static bool take_tags(const char *value, char **header)
 
 static bool take_context(const char *value, char **header)
 {
-    json_t *object = json_loads(value, JSON_REJECT_DUPLICATES, NULL), *each;
+    json_t *object, *each;
     const char *name;
     char *text = NULL;
-    bool fits = json_is_object(object);
+    bool fits = json_load_text(value, strlen(value), JSON_REJECT_DUPLICATES, &object, NULL,
+                               NULL) == SHEAF_OK && json_is_object(object);
 
     json_object_foreach(object, name, each)
         fits = fits && json_is_string(each);
     if (fits)
-        text = json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_SORT_KEYS);
+        text = json_dump_text(object, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_SORT_KEYS);
     if (text != NULL)
         *header = malloc(strlen(text) / 3 * 4 + 5);
     fits = text != NULL && *header != NULL;
