@@ -8,7 +8,7 @@
  * step could not run.
  *
  * A budget has no lock. If several threads use a budget, a lock must guard it, as in
- * store/part_memory.c. */
+ * store/part_memory.c and image/image_memory.c. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 

@@ -12,13 +12,14 @@
 
 #include <pthread.h>
 
+#include "base/budget.h"
 #include "image/room.h"
 
 struct image_memory {
     struct image_room room;     /* the interface for image decoders */
     pthread_mutex_t lock;
     pthread_cond_t given;
-    struct { uint64_t limit, used, peak; } locked;
+    struct { struct budget budget; } locked;
 };
 
 void image_memory_open(struct image_memory *memory, uint64_t limit);
