@@ -19,6 +19,7 @@
 #include "formats/example.h"
 #include "formats/example_copied.h"
 #include "formats/example_wire.h"
+#include "formats/image_kind.h"
 #include "formats/jpeg.h"
 #include "formats/label.h"
 #include "formats/name.h"
@@ -333,13 +334,12 @@ static bool is_jpeg_name(const char *suffix, size_t size)
 
 const char *example_image_format(const char *suffix, size_t size)
 {
-    static const char *const others[] = { "PNG", "WEBP", "GIF", "BMP" };
-
     if (is_jpeg_name(suffix, size))
-        return "JPEG";
-    for (size_t i = 0; i < COUNT_OF(others); i++)
-        if (size == strlen(others[i]) && strncasecmp(suffix, others[i], size) == 0)
-            return others[i];
+        return image_kinds[IMAGE_JPEG].format;
+    for (enum image_kind i = IMAGE_JPEG; i < IMAGE_KINDS; i++)
+        if (size == strlen(image_kinds[i].suffixes[0]) &&
+            strncasecmp(suffix, image_kinds[i].suffixes[0], size) == 0)
+            return image_kinds[i].format;
     return NULL;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/image_kind.h"
 #include "formats/label.h"
 #include "formats/name.h"
 
@@ -346,30 +347,16 @@ int sample_make_opaque(const uint8_t *data, size_t size, const struct record *re
 
 const char *sniff_suffix(const uint8_t *data, size_t size)
 {
-    static const struct {
-        const char *magic, *suffix;
-        uint8_t magic_size, at;
-    } known[] = {
-        { "\xff\xd8\xff", "jpg", 3, 0 },
-        { "\x89PNG\r\n\x1a\n", "png", 8, 0 },
-        { "GIF87a", "gif", 6, 0 },
-        { "GIF89a", "gif", 6, 0 },
-        { "WEBP", "webp", 4, 8 },
-        { "\x93NUMPY", "npy", 6, 0 },
-    };
-    size_t i;
+    static const char numpy[] = "\x93NUMPY";
+    const enum image_kind kind = image_kind_of(data, size);
 
-    for (i = 0; i < COUNT_OF(known); i++) {
-        if (size >= (size_t)known[i].at + known[i].magic_size &&
-            memcmp(data + known[i].at, known[i].magic, known[i].magic_size) == 0 &&
-            (known[i].at == 0 || memcmp(data, "RIFF", 4) == 0))
-            return known[i].suffix;
-    }
     /* The two letters "BM" at the start are not enough to recognise a BMP file. The file also
      * states its own size, which must match. */
-    if (size >= 14 && memcmp(data, "BM", 2) == 0 && load32(data + 2) == size)
-        return "bmp";
-    return NULL;
+    if (kind == IMAGE_BMP && (size < 14 || load32(data + 2) != size))
+        return NULL;
+    if (kind != IMAGE_UNKNOWN)
+        return image_kinds[kind].suffixes[0];
+    return size >= sizeof(numpy) - 1 && memcmp(data, numpy, sizeof(numpy) - 1) == 0 ? "npy" : NULL;
 }
 
 bool sample_has_cls(const struct sheaf_sample *sample)

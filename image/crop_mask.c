@@ -98,7 +98,7 @@ int crop_mask(const struct crop_plan *plan, const void *data, size_t size,
 
     if (image_kind_of(data, size) != IMAGE_PNG)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "a mask that is %s, expected a PNG",
-                       image_kind_name(image_kind_of(data, size)));
+                       image_kinds[image_kind_of(data, size)].name);
     d.copies = image_look(data, size, &look) && look.orientation != 1;
     code = decode_png(&d, &mask, err);
     if (code == SHEAF_OK)

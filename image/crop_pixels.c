@@ -209,7 +209,7 @@ static int crop_whole(struct cropping *c)
 
     if (code == SHEAF_OK && (pixels.width != c->look.width || pixels.height != c->look.height))
         code = err_set(c->err, SHEAF_ERR_CORRUPT, "damaged %s: %u x %u pixels, but its header says "
-                       "%u x %u", image_kind_name(c->look.kind), pixels.width, pixels.height,
+                       "%u x %u", image_kinds[c->look.kind].name, pixels.width, pixels.height,
                        c->look.width, c->look.height);
     if (code == SHEAF_OK)
         code = pixels_upright(&pixels, c->look.orientation, c->err);
@@ -233,7 +233,7 @@ static int crop_pixels_look_at(struct cropping *c)
         return err_set(c->err, SHEAF_ERR_CORRUPT, "not an image: neither JPEG, PNG, GIF, BMP nor "
                        "WebP");
     return err_set(c->err, SHEAF_ERR_CORRUPT, "damaged %s: its header",
-                   image_kind_name(c->look.kind));
+                   image_kinds[c->look.kind].name);
 }
 
 static void make_cuts(struct cropping *c, uint64_t seed, struct sheaf_crop_box *crops)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/kind.h"
+#include "formats/image_kind.h"
 
 /* Returns the EXIF orientation of an image file, a number from 1 to 8. Returns 1 (upright) if the
  * file states no valid orientation. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "image/kind.h"
+#include "formats/image_kind.h"
 
 /* Size of the buffer for decompressed text, in bytes. Longer texts are decompressed only up to this
  * size, because the orientation is near the beginning. */

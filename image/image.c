@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the kinds of images, reads their headers, and connects decoding, shrinking and
- * encoding. */
+ * Reads the headers of images, and connects decoding, shrinking and encoding. */
 #include "image/image.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <strings.h>
 
 #include <jpeglib.h>
 #include <webp/decode.h>
@@ -84,53 +81,21 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
     return true;
 }
 
-static const struct kind_row {
-    /* `name` is the name of the kind in messages. The names of its files end with one of the
-     * suffixes. */
-    const char *name, *suffixes[2];
-    size_t at, begins_size;
-    const char *begins;
+static const struct {
     bool (*look)(const uint8_t *data, size_t size, struct image_look *look);
     decode_fn *decode;
-} kinds[] = {
-    [IMAGE_JPEG] = { "JPEG", { "jpg", "jpeg" }, 0, 3, "\xff\xd8\xff", look_jpeg, decode_jpeg },
-    [IMAGE_PNG] = { "PNG", { "png" }, 0, 8, "\x89PNG\r\n\x1a\n", look_png, decode_png },
-    [IMAGE_GIF] = { "GIF", { "gif" }, 0, 4, "GIF8", look_gif, decode_gif },
-    [IMAGE_BMP] = { "BMP", { "bmp" }, 0, 2, "BM", look_bmp, decode_bmp },
-    [IMAGE_WEBP] = { "WebP", { "webp" }, 8, 4, "WEBP", look_webp, decode_webp },
+} codes[IMAGE_KINDS] = {
+    [IMAGE_JPEG] = { look_jpeg, decode_jpeg },
+    [IMAGE_PNG] = { look_png, decode_png },
+    [IMAGE_GIF] = { look_gif, decode_gif },
+    [IMAGE_BMP] = { look_bmp, decode_bmp },
+    [IMAGE_WEBP] = { look_webp, decode_webp },
 };
-
-enum image_kind image_kind_of(const void *data, size_t size)
-{
-    for (enum image_kind i = IMAGE_JPEG; i < COUNT_OF(kinds); i++)
-        if (size >= kinds[i].at + kinds[i].begins_size &&
-            memcmp((const uint8_t *)data + kinds[i].at, kinds[i].begins,
-                   kinds[i].begins_size) == 0 &&
-            (i != IMAGE_WEBP || memcmp(data, "RIFF", 4) == 0))
-            return i;
-    return IMAGE_UNKNOWN;
-}
-
-enum image_kind image_kind_named(const char *name)
-{
-    const char *dot = strrchr(name, '.'), *suffix = dot != NULL ? dot + 1 : name;
-
-    for (enum image_kind i = IMAGE_JPEG; i < COUNT_OF(kinds); i++)
-        for (size_t k = 0; k < COUNT_OF(kinds[i].suffixes); k++)
-            if (kinds[i].suffixes[k] != NULL && strcasecmp(suffix, kinds[i].suffixes[k]) == 0)
-                return i;
-    return IMAGE_UNKNOWN;
-}
-
-const char *image_kind_name(enum image_kind kind)
-{
-    return kind == IMAGE_UNKNOWN ? "an unknown kind" : kinds[kind].name;
-}
 
 bool image_look(const void *data, size_t size, struct image_look *look)
 {
     *look = (struct image_look){ .kind = image_kind_of(data, size), .orientation = 1 };
-    if (look->kind == IMAGE_UNKNOWN || !kinds[look->kind].look(data, size, look) ||
+    if (look->kind == IMAGE_UNKNOWN || !codes[look->kind].look(data, size, look) ||
         look->width == 0 || look->height == 0)
         return false;
     look->orientation = exif_orientation(look->kind, data, size);
@@ -196,7 +161,7 @@ int image_decode(struct decoding *d, struct pixels *pixels, struct sheaf_error *
     if (kind == IMAGE_UNKNOWN)
         return err_set(err, SHEAF_ERR_CORRUPT, "not an image: neither JPEG, PNG, GIF, BMP nor "
                        "WebP");
-    return kinds[kind].decode(d, pixels, err);
+    return codes[kind].decode(d, pixels, err);
 }
 
 static void give_back(struct decoding *d)
@@ -229,7 +194,7 @@ static int image_shrink(struct pixels *p, const struct image_look *look, const s
 
     if (p->width < d->width || p->height < d->height)
         return err_set(err, SHEAF_ERR_CORRUPT, "damaged %s: %u x %u pixels, but its header says "
-                       "%u x %u", image_kind_name(look->kind), p->width, p->height, look->width,
+                       "%u x %u", image_kinds[look->kind].name, p->width, p->height, look->width,
                        look->height);
     return resample(p, d->divisor == 1 ? p->width : (uint32_t)MIN(whole_width, look->width),
                     d->divisor == 1 ? p->height : (uint32_t)MIN(whole_height, look->height),

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "image/kind.h"
+#include "formats/image_kind.h"
 #include "image/room.h"
 
 /* The facts in the header of an image. */
@@ -30,13 +30,6 @@ struct image_look {
     unsigned orientation;       /* EXIF orientation, 1 to 8 */
 };
 
-/* Returns the kind of an image, which is detected from the first bytes of its file. */
-enum image_kind image_kind_of(const void *data, size_t size);
-/* Returns the kind of an image, which is detected from a file name ("a.jpg") or from its suffix
- * ("jpg", "JPEG"). Returns IMAGE_UNKNOWN if the suffix is not known. */
-enum image_kind image_kind_named(const char *name);
-/* Returns the name of a kind for messages, such as "PNG". */
-const char *image_kind_name(enum image_kind kind);
 /* Reads the kind and the size of an image from its header. Returns false if the kind is unknown or
  * the header is malformed. */
 bool image_look(const void *data, size_t size, struct image_look *look);

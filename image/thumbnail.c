@@ -25,7 +25,7 @@ int sheaf_image_look(const void *data, size_t size, struct sheaf_image *image)
     *image = (struct sheaf_image){ .format = NULL };
     if (!image_look(data, size, &look))
         return SHEAF_END;
-    *image = (struct sheaf_image){ image_kind_name(look.kind), look.width, look.height };
+    *image = (struct sheaf_image){ image_kinds[look.kind].name, look.width, look.height };
     return SHEAF_OK;
 }
 

@@ -42,7 +42,7 @@ static void why_convert(const struct block_setup *setup, const struct image_look
     if (!setup->fix_images)
         return;
     if (look->kind != IMAGE_JPEG)
-        snprintf(why, size, "was %s", image_kind_name(look->kind));
+        snprintf(why, size, "was %s", image_kinds[look->kind].name);
     else if (look->components == 4)
         snprintf(why, size, "was CMYK or YCCK");
     if (look->orientation != 1)
