@@ -513,9 +513,10 @@ SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_
  * the number numbers[i]. Numbers may be in any order and may be repeated. `options` may be NULL.
  * Any number of threads may call this function for one data set.
  *
- * Samples that are close together are read with one request: within 64 KiB in a file, within 1 MiB
- * in a remote object, or in one block of a codec. Requests run concurrently. The checksum of each
- * sample is verified. If one sample is bad, the call fails and returns no sample.
+ * Samples that are close together are read with one request: within 8 KiB in a local file, within
+ * 256 KiB on a network file system, within 1 MiB in a remote object, or in one block of a codec.
+ * Requests run concurrently. The checksum of each sample is verified. If one sample is bad, the
+ * call fails and returns no sample.
  *
  * The samples are valid until sheaf_kept_free, but only while the data set is open. For later
  * calls, the data set keeps its 64 most recently used shards open, and up to 256 MiB of their
