@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/load/unpack.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
 /* When only 1 / DUE_PART of the steps (draws) before FAR are left, FAR is set to a later step. */
@@ -159,8 +158,7 @@ static size_t horizon_read_block(struct loader *l, struct horizon *h, struct sha
                                  const struct wanted *list, size_t count)
 {
     struct run runs[SHARE_MOST];
-    struct read_plan plan = { .runs = runs, .apart = true,
-                              .step_bytes = unpack_step(shard->object->is_remote) };
+    struct read_plan plan = { .runs = runs, .apart = true, .step_bytes = l->step_bytes };
     struct read *read;
     size_t n;
 

@@ -66,9 +66,10 @@ struct loader {
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* limit for remote reads, from which queued_most is computed */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
-    /* True if memory has no room for whole codec blocks. Then only the needed records of a block
-     * are decompressed, and its stored bytes are read in small steps. */
-    bool by_record;
+    /* 0 if memory has room for whole codec blocks. Otherwise only the needed records of a block are
+     * decompressed, and its stored bytes are read in steps of this number of bytes (struct
+     * read_plan). */
+    uint64_t step_bytes;
     /* Largest size of a frame (stored record) that may be in the shuffle buffer. For a larger
      * frame, the buffer has only the sample's number, and the sample is read when it is drawn. */
     uint64_t outsize_bytes;
@@ -96,7 +97,7 @@ struct loader {
  * a read are in one block. */
 static inline bool loader_is_apart(const struct loader *l)
 {
-    return l->keep > 1 || l->by_record;
+    return l->keep > 1 || l->step_bytes != 0;
 }
 
 /* Waits until the shard is open. Returns the result of opening it, or SHEAF_ERR_INTERRUPTED if the

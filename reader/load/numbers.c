@@ -20,6 +20,7 @@
 #include "reader/load/queue.h"
 #include "reader/load/shard_pool.h"
 #include "reader/load/stretch.h"
+#include "reader/load/unpack.h"
 
 #define NUMBERS_MOST     ((size_t)1 << 20)
 #define NUMBERS_BYTES    ((uint64_t)8 << 20)    /* largest size of a read without codec blocks */
@@ -205,9 +206,8 @@ static size_t plan_entries(const struct call *c, const struct shard_part *part, 
         if (!is_again(c, i) && (alone || !stretch_add(t, record_of(c, part, i), false, 0)))
             break;
     t->plan.apart = t->plan.run_count != 1 || t->runs[0].count != 1;
-    /* A remote codec block is read with one request, unless there is too little memory. */
-    if (t->plan.step_bytes != 0 && part->shard->object->is_remote && !alone)
-        t->plan.step_bytes = UINT64_MAX;
+    if (alone)
+        t->plan.step_bytes = MIN(t->plan.step_bytes, unpack_step(part->shard->object->is_remote));
     return i;
 }
 
@@ -382,7 +382,9 @@ int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, s
         .loader = { .dataset = dataset, .budget.limit = o->memory_bytes,
                     .shards.budget = &c.loader.budget, .queue_ops = &queue_of_numbers,
                     .queues = &c.queue, .queue_count = 1, .keep = 1, .queued_most = READS_MOST,
-                    .read_most = NUMBERS_BYTES, .by_record = true,
+                    .read_most = NUMBERS_BYTES,
+                    /* A remote codec block is read with one request if there is enough memory. */
+                    .step_bytes = dataset->is_remote ? UINT64_MAX : unpack_step(false),
                     .outsize_bytes = UINT64_MAX, .spare_most_bytes = UINT64_MAX,
                     .watch = { .progress = o->progress, .context = o->context,
                                .interrupt = o->interrupt, .stage = "read" } },

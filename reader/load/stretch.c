@@ -5,7 +5,6 @@
 
 #include "base/bytes.h"
 #include "reader/load/horizon.h"
-#include "reader/load/unpack.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
 /* Largest gaps in bytes that are read together with the records around them.
@@ -27,7 +26,7 @@
  * size, because small reads would decompress the same block several times. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
-    return l->by_record ? l->read_most
+    return l->step_bytes != 0 ? l->read_most
          : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
 }
 
@@ -53,7 +52,7 @@ static uint64_t stop_of(const struct loader *l, const struct index_section *s, u
 
     if (s->blocks == NULL)
         return stop;
-    if (l->by_record)
+    if (l->step_bytes != 0)
         return s->blocks[index_block_of(s, begin) + 1].raw_offset;
     block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
     return s->blocks[block].raw_offset > begin ? s->blocks[block].raw_offset
@@ -94,8 +93,8 @@ void stretch_begin(struct stretch *t, const struct loader *l, struct shard *shar
     t->runs[0] = (struct run){ .shard = shard, .first = record, .count = 1 };
     t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .apart = loader_is_apart(l) };
     /* If a record is in several blocks, stretch_add adds no record to it. */
-    if (l->by_record && extent_is_in_block(&t->runs[0]))
-        t->plan.step_bytes = unpack_step(shard->object->is_remote);
+    if (extent_is_in_block(&t->runs[0]))
+        t->plan.step_bytes = l->step_bytes;
 }
 
 bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skipped)
@@ -120,7 +119,7 @@ bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skip
     }
     if (s->offsets[record + 1] > t->stop || (!is_next && t->plan.run_count == t->run_most))
         return false;
-    if (t->loader->by_record) {
+    if (t->loader->step_bytes != 0) {
         const uint64_t bytes = index_frame_bytes(s, record);
 
         if (bytes > t->left)
