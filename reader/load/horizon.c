@@ -141,7 +141,7 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     struct read *busy;
     int code;
 
-    while ((code = loader_begin_shrunk(l, plan, LOADER_SOON, read, &ignored)) == SHEAF_END) {
+    while ((code = loader_begin(l, plan, LOADER_SOON, read, &ignored)) == SHEAF_END) {
         for (busy = l->reads; busy != NULL && busy->has_landed; busy = busy->older)
             continue;
         if (busy == NULL || loader_wait(l, busy, &ignored) != SHEAF_OK)

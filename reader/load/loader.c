@@ -244,8 +244,9 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
     return SHEAF_OK;
 }
 
-int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_share share,
-                 struct read **result, struct sheaf_error *err)
+/* Begins a read. Returns SHEAF_END if there is not enough memory for it at the moment. */
+static int try_to_begin(struct loader *l, const struct read_plan *plan, enum loader_share share,
+                        struct read **result, struct sheaf_error *err)
 {
     const struct read_needs n = read_needs_of(plan);
     const uint64_t unheaped = l->heap == NULL ? n.pieces : 0;
@@ -282,40 +283,43 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
     return SHEAF_OK;
 }
 
-int loader_begin_shrunk(struct loader *l, const struct read_plan *plan, enum loader_share share,
-                        struct read **read, struct sheaf_error *err)
+int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_share share,
+                 struct read **read, struct sheaf_error *err)
 {
-    const int code = loader_begin(l, plan, share, read, err);
+    const int code = try_to_begin(l, plan, share, read, err);
 
     if (code != SHEAF_END)
         return code;
     loader_shrink(l);
-    return loader_begin(l, plan, share, read, err);
+    return try_to_begin(l, plan, share, read, err);
+}
+
+/* Plans a read of a run of a single record that needs as little memory as possible. */
+static struct read_plan plan_alone(const struct run *run)
+{
+    return (struct read_plan){ .runs = run, .run_count = 1,
+                               .step_bytes = extent_is_in_block(run)
+                                   ? unpack_step(run->shard->object->is_remote) : 0 };
 }
 
 int loader_begin_alone(struct loader *l, const struct run *run, enum loader_share share,
                        struct read **read, struct sheaf_error *err)
 {
-    const bool is_remote = run->shard->object->is_remote;
-    struct read_plan plan = { .runs = run, .run_count = 1,
-                              .step_bytes = extent_is_in_block(run) ? UINT64_MAX : 0 };
+    const struct read_plan plan = plan_alone(run);
+    struct read_plan whole = plan;
     int code = SHEAF_END;
 
     /* A remote codec block is read with one request if there is enough memory, because many small
      * requests would take longer. */
-    if (plan.step_bytes != 0 && is_remote)
-        code = loader_begin(l, &plan, LOADER_SOON, read, err);
-    if (code != SHEAF_END)
-        return code;
-    plan.step_bytes = MIN(plan.step_bytes, unpack_step(is_remote));
-    return loader_begin(l, &plan, share, read, err);
+    whole.step_bytes = UINT64_MAX;
+    if (plan.step_bytes != 0 && run->shard->object->is_remote)
+        code = loader_begin(l, &whole, LOADER_SOON, read, err);
+    return code == SHEAF_END ? loader_begin(l, &plan, share, read, err) : code;
 }
 
 uint64_t loader_alone_bytes(const struct run *run)
 {
-    const struct read_plan plan = { .runs = run, .run_count = 1,
-                                    .step_bytes = extent_is_in_block(run)
-                                        ? unpack_step(run->shard->object->is_remote) : 0 };
+    const struct read_plan plan = plan_alone(run);
     const struct read_needs n = read_needs_of(&plan);
 
     return n.work + n.block;

@@ -116,14 +116,10 @@ enum loader_share {
  * must be open. The read takes over the caller's references to these shards. The new read has one
  * user, the caller.
  *
- * Returns SHEAF_END if there is not enough memory for the read. In that case, the caller keeps its
- * references. */
+ * If there is not enough memory, first frees memory that is not in use. Returns SHEAF_END if there
+ * is still not enough memory for the read. In that case, the caller keeps its references. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
-/* Begins a read like loader_begin. If there is not enough memory, first frees memory that is not in
- * use. */
-int loader_begin_shrunk(struct loader *loader, const struct read_plan *plan,
-                        enum loader_share share, struct read **read, struct sheaf_error *err);
 /* Begins a read of a run of a single record. If the record is in a codec block, decompresses only
  * the record, so that little memory is needed. `share` says which memory may be used. Otherwise
  * like loader_begin. */

@@ -61,7 +61,7 @@ int queue_begin_read(struct loader *l, struct queue *q, const struct read_plan *
                      struct sheaf_error *err)
 {
     struct read *r;
-    const int code = loader_begin_shrunk(l, plan, LOADER_AHEAD, &r, err);
+    const int code = loader_begin(l, plan, LOADER_AHEAD, &r, err);
 
     if (code != SHEAF_OK)
         return code;
