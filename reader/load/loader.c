@@ -45,39 +45,18 @@ int loader_open_shard(struct loader *l, struct shard *shard, struct sheaf_error 
 
 /* ---- What reads work with ------------------------------------------------------------------- */
 
-void loader_trim(struct loader *l)
-{
-    while (l->spare != NULL && l->spare_bytes > l->budget.limit - l->budget.used) {
-        struct work *w = l->spare;
-
-        l->spare = w->next;
-        l->spare_bytes -= work_kept_bytes(w);
-        work_free(w);
-    }
-    shards_trim_rooms(&l->shards, l->spare_bytes);
-}
-
-/* Takes spare buffers for a read that needs `memory` bytes. Chooses the largest spare buffers that
- * have at most 2 * `memory` + KEPT_MORE_BYTES bytes, and at most `room` bytes more than the read
- * needs. If there are no such buffers, returns a new struct without buffers.
+/* Makes the work of a read that needs `memory` bytes. The work takes the largest spare buffer that
+ * has at most 2 * `memory` + KEPT_MORE_BYTES bytes, and at most `room` bytes more than the read
+ * needs. If there is no such buffer, the work has no buffer yet.
  *
  * Small reads may not take very large buffers. Otherwise a later large read would find only small
  * buffers. It would then allocate new buffers, and the spare memory would grow more and more. */
-static struct work *take_spare(struct loader *l, uint64_t memory, uint64_t room)
+static struct work *new_work(struct loader *l, uint64_t memory, uint64_t room)
 {
-    const uint64_t most = memory + MIN(memory + KEPT_MORE_BYTES, room);
-    struct work **best = NULL, *w;
+    struct work *w = calloc(1, sizeof(*w));
 
-    for (struct work **at = &l->spare; *at != NULL; at = &(*at)->next)
-        if (work_kept_bytes(*at) <= most
-            && (best == NULL || work_kept_bytes(*at) > work_kept_bytes(*best)))
-            best = at;
-    if (best == NULL)
-        return calloc(1, sizeof(*w));
-    w = *best;
-    *best = w->next;
-    l->spare_bytes -= work_kept_bytes(w);
-    w->next = NULL;
+    if (w != NULL)
+        spares_take(&l->shards.spares, memory + MIN(memory + KEPT_MORE_BYTES, room), &w->room);
     return w;
 }
 
@@ -92,7 +71,7 @@ static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_shar
 
     if (!shards_take(&l->shards, bytes, share == LOADER_NOW, &reserved))
         return NULL;
-    w = take_spare(l, bytes, budget_room(&l->budget));
+    w = new_work(l, bytes, budget_room(&l->budget));
     if (w == NULL) {
         shards_give(&l->shards, bytes, reserved);
         return NULL;
@@ -107,23 +86,16 @@ static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_shar
 
 static void end_work(struct loader *l, struct work *w)
 {
-    const struct buf room = w->room, items = w->items;
-
     budget_give(&l->budget, w->memory_bytes);
     budget_give_reserved(&l->budget, w->reserved_bytes);
     for (size_t i = 0; i < w->run_count; i++)
         shards_drop(&l->shards, w->runs[i].shard);
-    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* The buffers had a very large sample. */
-        work_free(w);
-        return;
+    if (work_kept_bytes(w) <= l->spare_most_bytes) {    /* larger only for a very large sample */
+        spares_give(&l->shards.spares, &w->items);
+        spares_give(&l->shards.spares, &w->room);
     }
-    memset(w, 0, sizeof(*w));
-    w->room = room;
-    w->items = items;
-    w->next = l->spare;
-    l->spare = w;
-    l->spare_bytes += work_kept_bytes(w);
-    loader_trim(l);
+    work_free(w);
+    shards_trim_spares(&l->shards);
 }
 
 /* ---- Beginning ------------------------------------------------------------------------------ */
@@ -231,11 +203,12 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
 
     if (r == NULL)
         return err_memory(err, sizeof(*r));
-    r->work = take_spare(l, memory, UINT64_MAX);
+    r->work = new_work(l, memory, UINT64_MAX);
     if (r->work == NULL) {
         free(r);
         return err_memory(err, sizeof(*r->work));
     }
+    spares_take(&l->shards.spares, memory, &r->work->items);
     r->item_bytes = sizeof(struct item);
     r->work->read = r;
     r->work->dataset = l->dataset;
@@ -269,7 +242,7 @@ static int try_to_begin(struct loader *l, const struct read_plan *plan, enum loa
     if (code == SHEAF_OK)
         code = plan->apart ? loader_take_pieces(l, r, plan, err)
              : loader_take_block(l, r, n.block, share, err);
-    loader_trim(l);
+    shards_trim_spares(&l->shards);
     if (code != SHEAF_OK) {
         budget_give(&l->budget, unheaped);
         w->run_count = 0;           /* The caller still uses the shards. */
@@ -471,11 +444,6 @@ void loader_clear(struct loader *l)
 
 void loader_free(struct loader *l)
 {
-    while (l->spare != NULL) {
-        struct work *w = l->spare;
-
-        l->spare = w->next;
-        work_free(w);
-    }
+    spares_trim(&l->shards.spares, 0);
     heap_close(l->heap);
 }

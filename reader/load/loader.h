@@ -79,14 +79,10 @@ struct loader {
     /* largest number of bytes of the heap that may be lent to the program */
     uint64_t lend_bytes;
     struct read *reads;             /* list of all reads */
-    struct work *spare;             /* buffers of finished reads, which are used again */
-    /* Buffers of a finished read are kept for later reads if they have at most this number of
-     * bytes. Larger buffers are freed, because only a read of an unusually large sample has needed
-     * them. */
+    /* Buffers of a finished read are kept for later reads (shards.spares) if they have at most this
+     * number of bytes. Larger buffers are freed, because only a read of an unusually large sample
+     * has needed them. */
     uint64_t spare_most_bytes;
-    /* Total size of the spare buffers in bytes. budget.used + spare_bytes is never greater than
-     * budget.limit. */
-    uint64_t spare_bytes;
     uint64_t read_bytes;
     struct stream_counts counts;    /* counts for all streams together */
     uint64_t stall_ns;
@@ -145,8 +141,6 @@ uint8_t *loader_piece(const struct ref *ref);
 /* Frees memory that is not in use: buffers of finished reads, and shards that are open but not
  * used. */
 void loader_shrink(struct loader *loader);
-/* Frees spare buffers until the rest fits into the budget. */
-void loader_trim(struct loader *loader);
 
 /* Returns the memory in bytes that is needed to read a run of a single record alone. The shard must
  * be open. */

@@ -151,7 +151,6 @@ static inline void stream_counts_add(struct stream_counts *to, const struct stre
  * each read would have to map new pages of memory. */
 struct work {
     struct job job;
-    struct work *next;          /* next element of the list of spare buffers */
     /* The buffer of the read. It has the following tables, then the memory at `stored` and the
      * memory at `data`. A stream has its samples in it. */
     struct buf room;

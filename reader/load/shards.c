@@ -48,7 +48,7 @@ void shards_free(struct shards *s)
             shards_close_shard(s->open[i]);
     free(s->open);
     s->open = NULL;
-    shards_trim_rooms(s, UINT64_MAX);
+    spares_trim(&s->spares, 0);
     index_files_close(&s->indexes);
 }
 
@@ -309,6 +309,11 @@ bool shards_trim(struct shards *s)
     return any;
 }
 
+void shards_trim_spares(struct shards *s)
+{
+    spares_trim(&s->spares, s->budget->limit - s->budget->used);
+}
+
 /* ---- Use ------------------------------------------------------------------------------------ */
 
 /* Adds a user to an open shard. `needed` is true if this user needs a sample now, and false if it
@@ -357,7 +362,7 @@ int shards_use(struct shards *s, uint32_t number, bool needed, struct shard **re
         shards_close_shard(shard);
         return SHEAF_ERR_MEMORY;
     }
-    shards_trim_rooms(s, 0);
+    shards_trim_spares(s);
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* The job replaces this code when it runs. */
     shard->memory_bytes = memory;

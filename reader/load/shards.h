@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "base/budget.h"
+#include "base/spare.h"
 #include "base/workers.h"
 #include "reader/dataset/column_sets.h"
 #include "reader/dataset/index_files.h"
@@ -44,16 +45,8 @@ struct shard {
     /* one element for each column that the reader reads; NULL if it reads no columns */
     struct shard_column *columns;
     size_t column_count;
-    /* memory for the records of columns that are kept (shard_column.kept); NULL if none are kept */
-    struct kept_room *room;
-};
-
-/* Memory for the records of small columns while a shard is open. After the shard was closed, the
- * memory is used again for another shard, because new pages of memory take much time. */
-struct kept_room {
-    struct kept_room *next;             /* next element of the list of spare rooms */
-    uint64_t bytes;                     /* size of `data` */
-    uint8_t data[];
+    /* memory for the kept records of columns (shard_column.kept); empty if none are kept */
+    struct buf room;
 };
 
 /* The records of a column for one open shard. A column is a field that was added to a data set, its
@@ -74,7 +67,7 @@ struct shard_column {
     uint64_t *offsets;
     uint32_t *crcs;                     /* the CRC-32C of each record */
     /* The bytes of all records of the column for this shard, if they are kept in memory; otherwise
-     * NULL. Their checksums have been verified. This pointer points into shard->room->data. */
+     * NULL. Their checksums have been verified. This pointer points into shard->room. */
     const uint8_t *kept;
 };
 
@@ -101,10 +94,10 @@ struct shards {
     size_t idle_count, idle_most;       /* number of idle shards, and the largest allowed number */
     uint64_t bytes;                     /* memory of all open shards, idle or in use */
     uint64_t idle_most_bytes;           /* Idle shards are closed if `bytes` exceeds this limit. */
-    /* Spare memory of closed shards, and its size. It is not taken from the budget, but it is freed
-     * when the budget has no room for it. */
-    struct kept_room *rooms;
-    uint64_t rooms_bytes;
+    /* Spare buffers of closed shards and of finished reads. They are not taken from the budget, but
+     * they are freed when the budget has no room for them: budget->used + spares.bytes is never
+     * greater than budget->limit. */
+    struct spares spares;
     /* set to a value other than zero to make the jobs that open shards end soon, for example when
      * the reader is freed */
     volatile int cancelled;
@@ -139,14 +132,13 @@ int shards_use(struct shards *s, uint32_t number, bool needed, struct shard **sh
 void shards_drop(struct shards *s, struct shard *shard);
 /* Closes all shards that are not in use. Returns false if there was no such shard. */
 bool shards_trim(struct shards *s);
+/* Frees spare buffers until the budget has room for the rest. */
+void shards_trim_spares(struct shards *s);
 
 /* ---- Columns (shards_columns.c) -------------------------------------------------------------- */
 
 /* Returns the memory in bytes for the kept records of all columns while a shard is open. */
 uint64_t shards_kept_bytes(const struct shards *s, uint32_t number);
-/* Frees spare memory of closed shards, until the budget has room for the remaining spare memory and
- * for `more` bytes. */
-void shards_trim_rooms(struct shards *s, uint64_t more);
 /* Makes the table shard->columns. */
 int shards_add_columns(struct shard *shard, struct sheaf_error *err);
 /* Begins jobs that open the columns of a shard. They run side by side, and each of them calls

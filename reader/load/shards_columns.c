@@ -51,62 +51,15 @@ uint64_t shards_kept_bytes(const struct shards *s, uint32_t number)
     return (bytes + unit - 1) / unit * unit;
 }
 
-static struct kept_room *remove_room(struct shards *s, struct kept_room **at)
-{
-    struct kept_room *room = *at;
-
-    *at = room->next;
-    s->rooms_bytes -= room->bytes;
-    return room;
-}
-
 /* Gives memory for kept records to the shard: spare memory of the same size, or else new memory. */
 static int take_room(struct shard *shard, struct sheaf_error *err)
 {
-    struct shards *s = shard->owner;
-    const uint64_t bytes = shards_kept_bytes(s, shard->number);
+    const uint64_t bytes = shards_kept_bytes(shard->owner, shard->number);
 
     if (bytes == 0)
         return SHEAF_OK;
-    for (struct kept_room **at = &s->rooms; *at != NULL; at = &(*at)->next)
-        if ((*at)->bytes == bytes) {
-            shard->room = remove_room(s, at);
-            return SHEAF_OK;
-        }
-    /* No spare memory has this size. One piece of it is freed, so that such pieces do not
-     * accumulate. */
-    if (s->rooms != NULL)
-        free(remove_room(s, &s->rooms));
-    shard->room = malloc(sizeof(*shard->room) + bytes);
-    if (shard->room == NULL)
-        return err_memory(err, bytes);
-    shard->room->bytes = bytes;
-    return SHEAF_OK;
-}
-
-/* Takes back the shard's memory for kept records. It becomes spare memory if the budget has room,
- * and is freed otherwise. */
-static void give_room(struct shard *shard)
-{
-    struct shards *s = shard->owner;
-
-    if (shard->room == NULL)
-        return;
-    shard->room->next = s->rooms;
-    s->rooms = shard->room;
-    s->rooms_bytes += shard->room->bytes;
-    shards_trim_rooms(s, 0);
-}
-
-void shards_trim_rooms(struct shards *s, uint64_t more)
-{
-    while (s->rooms != NULL) {
-        const uint64_t left = s->budget->limit - s->budget->used;
-
-        if (s->rooms_bytes <= left - MIN(more, left))
-            return;
-        free(remove_room(s, &s->rooms));
-    }
+    spares_take(&shard->owner->spares, bytes, &shard->room);
+    return shard->room.capacity == bytes ? SHEAF_OK : buf_map(&shard->room, bytes, err);
 }
 
 /* ---- Opening -------------------------------------------------------------------------------- */
@@ -163,13 +116,13 @@ static bool plan_kept(struct shard_column *c)
     const uint64_t samples = s->dataset->samples[c->shard->number];
     const uint64_t bytes = c->offsets[samples] - c->offsets[0];
 
-    if (c->shard->room == NULL || bytes == 0
+    if (c->shard->room.data == NULL || bytes == 0
         || bytes > kept_most(s, c->shard->number, c->number))
         return false;
     c->read.object = c->object;
     c->read.offset = c->offsets[0];
     c->read.size = (size_t)bytes;
-    c->read.data = c->shard->room->data + kept_bytes(s, c->shard->number, c->number);
+    c->read.data = c->shard->room.data + kept_bytes(s, c->shard->number, c->number);
     return true;
 }
 
@@ -319,5 +272,6 @@ void shards_close_columns(struct shard *shard)
         free(shard->columns[i].offsets);
     }
     free(shard->columns);
-    give_room(shard);
+    spares_give(&shard->owner->spares, &shard->room);
+    shards_trim_spares(shard->owner);
 }
