@@ -19,9 +19,6 @@
  * SORT_LEAST bytes. */
 #define SORT_PART  8
 #define SORT_LEAST ((size_t)8 << 20)
-/* Largest size of a stream of samples that is kept in memory. A larger stream is moved to a file.
- * Streams are written and read from start to end, so a file is about as fast as memory. */
-#define STREAM_BYTES ((size_t)4 << 20)
 
 /* ---- Files into the sort --------------------------------------------------------------------- */
 
@@ -85,11 +82,6 @@ int plan_sort_open(struct plan_sort *g, const struct sheaf_pack_options *options
     if (g->directory == NULL)
         return err_memory(err, 4096);
     return sort_open(&g->files, g->directory, g->memory_bytes, err);
-}
-
-uint64_t *plan_sort_count(struct plan_sort *g, uint32_t label, bool has_cls)
-{
-    return &(has_cls ? g->cls_counts : g->label_counts)[label];
 }
 
 void plan_sort_end(struct plan_sort *g)
@@ -489,61 +481,4 @@ int plan_sort_samples(struct plan_sort *x, struct plan *plan, struct sheaf_error
     x->streams[0] = all;
     x->stream_count = plan->split_count = 1;
     return code;
-}
-
-/* ---- Streams --------------------------------------------------------------------------------- */
-
-int samples_open(struct sample_stream *s, const char *directory, size_t memory_bytes,
-                 struct sheaf_error *err)
-{
-    int code;
-
-    *s = (struct sample_stream){ .records.fd = -1, .sizes.fd = -1, .cls_is_label = true };
-    code = tempfile_open(&s->records, directory, MIN(memory_bytes, STREAM_BYTES), err);
-    return code == SHEAF_OK ? tempfile_open(&s->sizes, directory, MIN(memory_bytes, STREAM_BYTES),
-                                            err) : code;
-}
-
-void samples_close(struct sample_stream *s)
-{
-    tempfile_close(&s->records);
-    tempfile_close(&s->sizes);
-}
-
-int samples_put(struct sample_stream *s, const uint8_t *record, size_t size,
-               uint64_t payload_bytes, bool has_cls, struct sheaf_error *err)
-{
-    int code;
-
-    if (payload_bytes > PAYLOAD_LIMIT - s->payload_bytes)
-        return err_set(err, SHEAF_ERR_LIMIT, "the files have more than 2^62 bytes");
-    s->count++;
-    s->payload_bytes += payload_bytes;
-    s->cls_is_label &= !has_cls;
-    code = tempfile_put_varint(&s->records, size, err);
-    if (code == SHEAF_OK)
-        code = tempfile_put(&s->records, record, size, err);
-    return code == SHEAF_OK ? tempfile_put_varint(&s->sizes, payload_bytes, err) : code;
-}
-
-int samples_rewind(struct sample_stream *s, struct sheaf_error *err)
-{
-    int code = tempfile_rewind(&s->records, err);
-
-    return code == SHEAF_OK ? tempfile_rewind(&s->sizes, err) : code;
-}
-
-int samples_get(struct sample_stream *s, struct buf *record, uint64_t *payload_bytes,
-               struct sheaf_error *err)
-{
-    uint64_t size;
-    int code = tempfile_get_varint(&s->records, &size, err);
-
-    record->size = 0;
-    if (code == SHEAF_OK)
-        code = buf_reserve(record, size, err);
-    if (code == SHEAF_OK)
-        code = tempfile_get(&s->records, record->data, size, err);
-    record->size = size;
-    return code == SHEAF_OK ? tempfile_get_varint(&s->sizes, payload_bytes, err) : code;
 }

@@ -13,21 +13,12 @@
 #include <stdbool.h>
 
 #include "base/sort.h"
-#include "base/tempfile.h"
-#include "base/watch.h"
 #include "packer/plan/odd_fields.h"
 #include "packer/plan/plan.h"
 #include "packer/plan/plan_grow.h"
 #include "packer/plan/plan_record.h"
+#include "packer/plan/samples.h"
 #include "packer/source/catalog.h"
-
-/* A sequence of samples in two files. One file has the record of each sample, preceded by the size
- * of the record. The other file has the payload size of each sample. */
-struct sample_stream {
-    struct tempfile records, sizes;
-    uint64_t count, payload_bytes;
-    bool cls_is_label;
-};
 
 /* A function that sets *good to whether a sample can be packed. `record` is the sample as bytes,
  * and `label` is the sample's label in the plan. */
@@ -124,7 +115,10 @@ int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *opti
 /* Returns a pointer to one of the two counters of a label. The first counter is for samples with
  * this label that also have a file .cls (`has_cls`), the second one for all other samples with the
  * label. `label` is an index of the catalog. */
-uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls);
+static inline uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls)
+{
+    return &(has_cls ? sort->cls_counts : sort->label_counts)[label];
+}
 /* Frees everything except the labels. */
 void plan_sort_end(struct plan_sort *sort);
 void plan_sort_close(struct plan_sort *sort);
@@ -132,38 +126,6 @@ void plan_sort_close(struct plan_sort *sort);
 /* Makes one stream of samples for each split from the files that the scan has found. Also sets the
  * labels of the plan and its splits. The splits have no shards yet. */
 int plan_sort_samples(struct plan_sort *sort, struct plan *plan, struct sheaf_error *err);
-
-/* ---- Streams --------------------------------------------------------------------------------- */
-
-int samples_open(struct sample_stream *stream, const char *directory, size_t memory_bytes,
-                 struct sheaf_error *err);
-void samples_close(struct sample_stream *stream);
-int samples_put(struct sample_stream *stream, const uint8_t *record, size_t size,
-               uint64_t payload_bytes, bool has_cls, struct sheaf_error *err);
-int samples_rewind(struct sample_stream *stream, struct sheaf_error *err);
-/* Reads the next sample of the stream: replaces the content of `record` by the sample's record, and
- * sets *payload_bytes to the size of the sample's content. */
-int samples_get(struct sample_stream *stream, struct buf *record, uint64_t *payload_bytes,
-               struct sheaf_error *err);
-
-/* ---- Batches --------------------------------------------------------------------------------- */
-
-#define SAMPLE_BATCH 1024
-
-/* Consecutive samples of a stream. */
-struct sample_batch {
-    struct buf records;         /* the samples' records, one after another */
-    size_t ends[SAMPLE_BATCH];  /* end of each record in `records` */
-    uint64_t payloads[SAMPLE_BATCH];
-    char *keys[SAMPLE_BATCH];
-    size_t count;
-};
-typedef int sample_batch_fn(void *context, const struct sample_batch *batch,
-                            struct sheaf_error *err);
-
-/* Calls `take` for all samples of a stream, many at a time. (plan_sort_batch.c) */
-int samples_each_batch(const struct plan_sort *sort, struct sample_stream *stream,
-                       sample_batch_fn *take, void *context, struct sheaf_error *err);
 
 /* Used when existing shards are made again. Keeps only samples of these shards in the stream, in
  * the order that they have in the shards, and adds the shards to the plan. If the source lacks

@@ -63,7 +63,7 @@ int plan_sort_known(struct plan_sort *g, struct sample_stream *all, struct sheaf
     int code = samples_open(&kept, g->directory, g->memory_bytes, err);
 
     if (code == SHEAF_OK)
-        code = samples_each_batch(g, all, sort_out, &a, err);
+        code = samples_each_batch(all, g->watch, sort_out, &a, err);
     samples_close(all);
     *all = kept;
     return code;

@@ -126,7 +126,7 @@ int plan_sort_place(struct plan_sort *x, struct sample_stream *all, struct plan 
     if (code == SHEAF_OK)
         code = sort_open(&p.sorted, x->directory, x->memory_bytes, err);
     if (code == SHEAF_OK)
-        code = samples_each_batch(x, all, place_batch, &p, err);
+        code = samples_each_batch(all, x->watch, place_batch, &p, err);
     if (code == SHEAF_OK)
         code = place_sorted(&p, &placed, plan, err);
     sort_close(p.sorted);
