@@ -240,6 +240,30 @@ static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
            (look.kind != IMAGE_JPEG || look.components == 4);
 }
 
+bool block_blames_image(int code)
+{
+    return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_UNSUPPORTED;
+}
+
+/* Decodes an image as a check. Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if it cannot be
+ * decoded. Returns SHEAF_OK if the field is not an image. */
+static int block_check_image(struct block *b, const struct sheaf_field *field,
+                             struct sheaf_error *err)
+{
+    const uint8_t *data = field->data;
+    int code;
+
+    /* an image that was made here is complete */
+    if (image_kind_named(field->name) == IMAGE_UNKNOWN ||
+        (b->converted.data != NULL && data >= b->converted.data &&
+         data < b->converted.data + b->converted.size))
+        return SHEAF_OK;
+    code = image_check(field->data, field->size, b->room, err);
+    if (block_blames_image(code))
+        b->refused = field;
+    return code;
+}
+
 /* Sets the error for a field that is named like a JPEG but is not a valid one. If its content is of
  * another kind, the message names the kind. */
 static int refuse_jpeg(const struct sheaf_field *field, const char *problem,

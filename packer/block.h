@@ -200,10 +200,6 @@ int block_note(struct block *block, const char *path, const struct sheaf_error *
  * number of bytes that the block needs beyond the usual size. */
 int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
                          const struct catalog_file *files, struct sheaf_error *err);
-/* Decodes an image as a check. Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if it cannot be
- * decoded. Returns SHEAF_OK if the field is not an image. */
-int block_check_image(struct block *block, const struct sheaf_field *field,
-                      struct sheaf_error *err);
 
 /* Describes how block_make_image() has changed an image. `why` is the reason for which it was
  * converted to a JPEG. If the image was not changed, or was only made smaller, `why` is "". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the images of a sample by decoding them, or replaces them by plain JPEGs, which every
- * loader accepts. An image that need not change is copied byte for byte. */
+ * Replaces the images of a sample by plain JPEGs, which every loader accepts. An image that need
+ * not change is copied byte for byte. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,29 +9,6 @@
 #include "base/error.h"
 #include "formats/jpeg.h"
 #include "packer/block.h"
-
-bool block_blames_image(int code)
-{
-    return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_UNSUPPORTED;
-}
-
-int block_check_image(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
-{
-    const uint8_t *data = field->data;
-    int code;
-
-    /* an image that was made here is complete */
-    if (image_kind_named(field->name) == IMAGE_UNKNOWN ||
-        (b->converted.data != NULL && data >= b->converted.data &&
-         data < b->converted.data + b->converted.size))
-        return SHEAF_OK;
-    code = image_check(field->data, field->size, b->room, err);
-    if (block_blames_image(code))
-        b->refused = field;
-    return code;
-}
-
-/* ---- Conversion ------------------------------------------------------------------------------ */
 
 /* Sets `why` to the reason for which the option fix_images demands that an image is converted. Sets
  * it to "" if the image can stay as it is. */
