@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names shards, checks finished ones, and ends a run. */
+ * Opens the output of a run, names its shards, and checks finished ones. */
 #include "publish/output.h"
 
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/xxh3_wide.h"
-#include "publish/several.h"
-#include "store/stage.h"
 #include "store/store.h"
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -176,48 +174,4 @@ uint64_t output_entry_sum(const struct journal_entry *entry)
 {
     return XXH3_64bits_withSeed(entry->section.data, entry->section.size,
                                 XXH3_64bits(entry->facts.xxh3, sizeof(entry->facts.xxh3)));
-}
-
-/* ---- The end --------------------------------------------------------------------------------- */
-
-static int sweep(const char *directory, struct sheaf_error *err)
-{
-    char *url = store_join(directory, MANIFEST_NAME);
-    const int code = url == NULL ? err_memory(err, strlen(directory)) : store_sweep(url, err);
-
-    free(url);
-    return code;
-}
-
-int output_sweep(const struct output *o, struct sheaf_error *err)
-{
-    int code = stage_drop(o->journal.directory, NULL, NULL, err);
-
-    if (code == SHEAF_OK)
-        code = sweep(o->dest, err);
-    for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = sweep(o->directories[i], err);
-    return code;
-}
-
-static int clean_lost(void *output, struct sheaf_error *err)
-{
-    return output_clean_lost(output, err);
-}
-
-static int clear_journal(void *output, struct sheaf_error *err)
-{
-    return journal_clear_files(&((const struct output *)output)->journal, err);
-}
-
-/* Ends a run: removes the files that are no longer needed, and finally the claim (the file that
- * says which run packs here). If a removal fails, the claim stays, and a later run of the same plan
- * tries again. */
-int output_end(const struct output *o, struct sheaf_error *err)
-{
-    void *context = (void *)(uintptr_t)o;
-    const struct several_task tasks[] = { { clean_lost, context }, { clear_journal, context } };
-    const int code = several_tasks(o->dest, tasks, COUNT_OF(tasks), err);
-
-    return code == SHEAF_OK ? journal_release(&o->journal, err) : code;
 }
