@@ -70,14 +70,15 @@ static bool begins_with(const char *path, const char *mark)
 int replace_check(const char *path, const char *what, const char *mark)
 {
     struct replacement r;
-    struct stat st = { .st_mode = 0 };
+    struct stat st;
     int status;
+    const bool exists = stat(path, &st) == 0;
 
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (exists && S_ISDIR(st.st_mode)) {
         errno = EISDIR;
         return fail_file(path);
     }
-    if (S_ISREG(st.st_mode) && st.st_size != 0 && !begins_with(path, mark)) {
+    if (exists && (!S_ISREG(st.st_mode) || (st.st_size != 0 && !begins_with(path, mark)))) {
         complain("%s: exists and is not %s, so it is not replaced: name another file", path, what);
         return STATUS_FAILURE;
     }

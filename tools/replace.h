@@ -21,7 +21,8 @@ struct replacement {
 /* Checks that the file `path` can be written. If the file exists, it must have the text `mark` near
  * its beginning, because files of other programs must not be replaced. In messages, `what`
  * describes files with this mark, for example as "a report of sheaf". Returns -1 on success. On
- * failure, prints an error message and returns the exit status. */
+ * failure, prints an error message and returns the exit status. Devices and pipes, such as
+ * /dev/null, must not be replaced either. */
 int replace_check(const char *path, const char *what, const char *mark);
 /* replace_begin creates the temporary file, and replace_end renames it to the final name. Both
  * return an exit status. If the status is not 0, they have printed an error message. */

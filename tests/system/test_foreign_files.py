@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import stat
 
 from support import Case, make_tree, pack, read, sheaf, write
 
@@ -32,6 +33,17 @@ class ForeignFiles(Case):
         write(path, b"")            # an empty file, as mktemp makes it
         sheaf(*words)
         self.assertNotEqual(read(path), b"")
+
+    def test_devices_and_pipes(self):
+        """A device or a pipe is not replaced by a file."""
+        path = self.path("p")
+        os.mkfifo(path)
+        for words in (("report", self.set, "-o"), ("info", self.set, "--shuffle-quality", "--plot"),
+                      ("cat", self.set, "--null", "--metrics"),
+                      ("cat", self.set, "--null", "--save-position")):
+            done = sheaf(*words, path, status=1)
+            self.assert_error(done, path, "exists", "not replaced")
+            self.assertTrue(stat.S_ISFIFO(os.lstat(path).st_mode))
 
     def test_report(self):
         self.check(self.path("r.html"), "report", self.set, "-o", self.path("r.html"))
