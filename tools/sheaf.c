@@ -2,6 +2,7 @@
  *
  * The sheaf command: finds the subcommand and runs it. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,9 @@ int main(int argc, char **argv)
 {
     int status;
 
+    /* A write beyond the limit on file sizes (ulimit -f) then fails like any other write, where the
+     * signal would kill the process without a message. */
+    (void)signal(SIGXFSZ, SIG_IGN);
     sheaf_on_notice(sheaf_print_notice, NULL);
     status = run_command(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {

@@ -2,6 +2,7 @@
 """sheaf convert that was killed or failed, and --resume: the result has the bytes of an uninterrupted conversion, or
 an error says what has changed."""
 
+import errno
 import io
 import os
 import random
@@ -111,19 +112,20 @@ class ConvertResume(Case):
             info.size = LARGE
             tar.addfile(info, io.BytesIO(bytes(LARGE)))
 
-    def kill_at_the_large_one(self, *words):
-        """Kills the process when a file grows beyond the limit."""
+    def fail_at_the_large_one(self, *words):
+        """The conversion fails when a file grows beyond the limit on file sizes, and names the file."""
         limit = LARGE // 2
         process = subprocess.run(
             [SHEAF, *words], stderr=subprocess.PIPE, check=False,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
-        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(process.returncode, 1, process.stderr)
+        self.assertIn(os.strerror(errno.EFBIG).encode(), process.stderr)
         self.assertFalse(os.path.exists(os.path.join(self.dest, "dataset.json")))
 
     def test_foreign_shards(self):
         self.make_foreign()
         whole = self.whole()
-        self.kill_at_the_large_one(*self.words())
+        self.fail_at_the_large_one(*self.words())
         self.assertIn(b" of them kept", sheaf(*self.words(), "--resume").stdout)
         self.assertEqual(tree_of(self.dest), whole)
 
@@ -139,7 +141,7 @@ class ConvertResume(Case):
 
     def test_a_foreign_source_that_changed(self):
         self.make_foreign()
-        self.kill_at_the_large_one(*self.words())
+        self.fail_at_the_large_one(*self.words())
         os.utime(self.shard(1))
         self.assert_error(sheaf(*self.words(), "--resume", status=1), "another plan")
 

@@ -26,7 +26,6 @@ def records_within(data):
 
 
 def full_disk():
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
