@@ -101,8 +101,12 @@ static void *work(void *argument)
 
 int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err)
 {
-    struct workers *w = calloc(1, sizeof(*w) + threads * sizeof(w->threads[0]));
+    struct workers *w;
 
+    if (threads > WORKERS_MOST)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%u threads are more than %u", threads,
+                       WORKERS_MOST);
+    w = calloc(1, sizeof(*w) + threads * sizeof(w->threads[0]));
     if (w == NULL)
         return err_memory(err, sizeof(*w));
     pthread_mutex_init(&w->lock, NULL);

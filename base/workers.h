@@ -35,6 +35,11 @@ struct job {
     bool awaited;
 };
 
+/* The largest number of threads of a pool. If a program starts tens of thousands of threads, the
+ * process runs out of memory mappings, and crashes. */
+#define WORKERS_MOST 1024
+
+/* Starts the threads of a pool. Fails if `threads` is more than WORKERS_MOST. */
 int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err);
 
 /* Queues a job. May be called on any thread. */

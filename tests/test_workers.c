@@ -129,12 +129,27 @@ static void test_helper_runs_its_job_first(void **state)
     workers_close(workers);
 }
 
+static void test_too_many_threads(void **state)
+{
+    struct workers *workers = NULL;
+    struct sheaf_error error;
+
+    (void)state;
+    assert_int_equal(workers_open(&workers, WORKERS_MOST, &error), SHEAF_OK);
+    workers_close(workers);
+    workers = NULL;
+    assert_int_equal(workers_open(&workers, WORKERS_MOST + 1, &error), SHEAF_ERR_ARGUMENT);
+    assert_string_equal(error.message, "1025 threads are more than 1024");
+    assert_null(workers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_awaited_before_it_is_submitted),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_helper_runs_its_job_first),
+        cmocka_unit_test(test_too_many_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,7 +221,7 @@ PyObject *action_world(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored)
 #define VERIFY(name, kind) { #name, kind, offsetof(struct sheaf_verify_options, name) }
 
 static const struct option verify_options_table[] = {
-    VERIFY(memory_bytes, OPTION_U64), VERIFY(threads, OPTION_U32),
+    VERIFY(memory_bytes, OPTION_U64), VERIFY(threads, OPTION_THREADS),
     VERIFY(progress, OPTION_CALL), VERIFY(report, OPTION_CALL), VERIFY(part, OPTION_U32),
     VERIFY(parts, OPTION_U32), { NULL, OPTION_CALL, 0 },
 };
@@ -335,7 +335,7 @@ PyObject *action_index(PyObject *Py_UNUSED(module), PyObject *args, PyObject *ke
 
 static const struct option fetch_options_table[] = {
     FETCH(host, OPTION_U32), FETCH(hosts, OPTION_U32), FETCH(memory_bytes, OPTION_U64),
-    FETCH(threads, OPTION_U32), FETCH(progress, OPTION_CALL), { NULL, OPTION_CALL, 0 },
+    FETCH(threads, OPTION_THREADS), FETCH(progress, OPTION_CALL), { NULL, OPTION_CALL, 0 },
 };
 
 static PyObject *fetch_result(int code, const struct sheaf_fetch_result *r,

@@ -10,7 +10,7 @@
 static const struct option edit_table[] = {
     EDIT(delete_keys, OPTION_TEXT), EDIT(labels, OPTION_TEXT), EDIT(replace, OPTION_TEXT),
     EDIT(on_unknown, OPTION_ON_ERROR), EDIT(resume, OPTION_BOOL), EDIT(overwrite, OPTION_BOOL),
-    EDIT(purge, OPTION_BOOL), EDIT(dry_run, OPTION_BOOL), EDIT(jobs, OPTION_U32),
+    EDIT(purge, OPTION_BOOL), EDIT(dry_run, OPTION_BOOL), EDIT(jobs, OPTION_THREADS),
     EDIT(memory_bytes, OPTION_U64), EDIT(s3, OPTION_TEXTS), EDIT(progress, OPTION_CALL),
     EDIT(report, OPTION_CALL), EDIT(note, OPTION_CALL), { NULL, OPTION_CALL, 0 },
 };
@@ -61,7 +61,7 @@ PyObject *action_edit(PyObject *Py_UNUSED(module), PyObject *args, PyObject *key
 
 static const struct option repair_table[] = {
     REPAIR(files, OPTION_TEXTS), REPAIR(root, OPTION_TEXT), REPAIR(dry_run, OPTION_BOOL),
-    REPAIR(jobs, OPTION_U32), REPAIR(memory_bytes, OPTION_U64), REPAIR(s3, OPTION_TEXTS),
+    REPAIR(jobs, OPTION_THREADS), REPAIR(memory_bytes, OPTION_U64), REPAIR(s3, OPTION_TEXTS),
     REPAIR(progress, OPTION_CALL), REPAIR(report, OPTION_CALL), REPAIR(note, OPTION_CALL),
     { NULL, OPTION_CALL, 0 },
 };

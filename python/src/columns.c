@@ -9,7 +9,7 @@
 static const struct option column_table[] = {
     COLUMN(only_missing, OPTION_BOOL), COLUMN(resume, OPTION_BOOL),
     COLUMN(on_unknown, OPTION_ON_ERROR), COLUMN(on_repeated, OPTION_ON_ERROR),
-    COLUMN(memory_bytes, OPTION_U64), COLUMN(jobs, OPTION_U32), COLUMN(version, OPTION_TEXT),
+    COLUMN(memory_bytes, OPTION_U64), COLUMN(jobs, OPTION_THREADS), COLUMN(version, OPTION_TEXT),
     COLUMN(s3, OPTION_TEXTS), COLUMN(progress, OPTION_CALL), COLUMN(report, OPTION_CALL),
     { NULL, OPTION_CALL, 0 },
 };

@@ -60,8 +60,8 @@ PyObject *text_of(const char *text);
 
 /* ---- options.c ---------------------------------------------------------------------------- */
 
-enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONTAINER,
-                   OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL,
+enum option_kind { OPTION_U64, OPTION_U32, OPTION_THREADS, OPTION_BOOL, OPTION_TEXT,
+                   OPTION_CONTAINER, OPTION_CODEC, OPTION_ON_ERROR, OPTION_REMAINDER, OPTION_CALL,
                    OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
                    OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS, OPTION_COLUMNS, OPTION_MISSING };
 

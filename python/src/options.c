@@ -23,9 +23,13 @@ static int refuse_type(const struct option *option, const char *expected, PyObje
     return -1;
 }
 
+/* The largest number of threads that the library starts for one object. */
+#define THREADS_MOST 1024u
+
 static int options_set_number(void *member, const struct option *option, PyObject *value)
 {
-    const unsigned long long most = option->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
+    const unsigned long long most = option->kind == OPTION_THREADS ? THREADS_MOST
+                                    : option->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
     PyObject *index = PyNumber_Index(value);
     unsigned long long number;
 
@@ -38,10 +42,10 @@ static int options_set_number(void *member, const struct option *option, PyObjec
                              most);
         return -1;
     }
-    if (option->kind == OPTION_U32)
-        *(uint32_t *)member = (uint32_t)number;
-    else
+    if (option->kind == OPTION_U64)
         *(uint64_t *)member = number;
+    else
+        *(uint32_t *)member = (uint32_t)number;
     return 0;
 }
 
@@ -204,6 +208,7 @@ static int options_do_set(void *options, const struct option *option, PyObject *
     switch (option->kind) {
     case OPTION_U64:
     case OPTION_U32:
+    case OPTION_THREADS:
         return options_set_number(member, option, value);
     case OPTION_BOOL:
         return set_bool(member, value);
@@ -271,7 +276,7 @@ const struct option reader_options_table[] = {
     READER(shuffle_buffer, OPTION_U64), READER(lanes, OPTION_U32), READER(rank, OPTION_U32),
     READER(world_size, OPTION_U32), READER(worker, OPTION_U32), READER(workers, OPTION_U32),
     READER(remainder, OPTION_REMAINDER), READER(memory_bytes, OPTION_U64),
-    READER(threads, OPTION_U32), READER(on_corrupt, OPTION_ON_ERROR),
+    READER(threads, OPTION_THREADS), READER(on_corrupt, OPTION_ON_ERROR),
     READER(max_corrupt, OPTION_U64), READER(cache_directory, OPTION_TEXT),
     READER(cache_bytes, OPTION_U64), READER(report, OPTION_CALL),
     READER(columns, OPTION_COLUMNS), READER(missing, OPTION_MISSING), { NULL, OPTION_CALL, 0 },
@@ -286,7 +291,7 @@ const struct option pack_options_table[] = {
     PACK(no_shuffle, OPTION_BOOL), PACK(seed, OPTION_U64), PACK(label_base, OPTION_U32),
     PACK(split, OPTION_TEXT), PACK(on_error, OPTION_ON_ERROR), PACK(resume, OPTION_BOOL),
     PACK(overwrite, OPTION_BOOL), PACK(dry_run, OPTION_BOOL), PACK(index, OPTION_TEXT),
-    PACK(jobs, OPTION_U32), PACK(memory_bytes, OPTION_U64), PACK(progress, OPTION_CALL),
+    PACK(jobs, OPTION_THREADS), PACK(memory_bytes, OPTION_U64), PACK(progress, OPTION_CALL),
     PACK(report, OPTION_CALL), PACK(note, OPTION_CALL), PACK(plan, OPTION_CALL),
     PACK(filters, OPTION_FILTERS), PACK(field_aliases, OPTION_TEXTS),
     PACK(key_end, OPTION_KEY_END), PACK(identity, OPTION_TEXT), PACK(origin, OPTION_TEXT),

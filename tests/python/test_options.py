@@ -81,6 +81,18 @@ class Options(Case):
             with self.assertRaisesRegex(ValueError, name + "='20megs': invalid size"):
                 sheaf.Reader(folder, **{name: "20megs"})
 
+    def test_tens_of_thousands_of_threads(self):
+        """A process with that many threads would run out of memory mappings and crash."""
+        folder = pack(self.path("set"), samples_of(20))
+        self.assertEqual(len(list(sheaf.Reader(folder, threads=1024))), 20)
+        for call in (lambda: sheaf.Reader(folder, threads=40000),
+                     lambda: sheaf.verify(folder, threads=40000),
+                     lambda: sheaf.pack(folder, self.path("to"), jobs=40000),
+                     lambda: sheaf.edit(folder, delete=["a"], jobs=40000)):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "=40000: expected an integer from 0 to 1024"):
+                call()
+        self.assertFalse(os.path.exists(self.path("to")))
+
     def test_those_of_pytorch_s_loader(self):
         try:
             import sheaf.torch
