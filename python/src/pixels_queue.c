@@ -174,9 +174,15 @@ static bool queue_begin(struct queue_object *self)
 }
 
 /* Begins further batches, up to the allowed number of batches in advance. Returns false without an
- * exception if the memory for all batches is in use, and false with an exception on failure. */
+ * exception if the memory for all batches is in use, and false with an exception on failure. In a
+ * forked child, it fails, because the child lacks the threads that make the crops. */
 static bool queue_fill(struct queue_object *self)
 {
+    if (self->pool->forks != fork_count) {
+        error_raise_state("the loader was opened before fork(), and its threads are in the parent: "
+                          "open one in this process");
+        return false;
+    }
     while (self->count < self->ahead && !self->is_over) {
         const uint64_t left = self->end - self->next.first;
 

@@ -313,6 +313,27 @@ class LoaderTest(PixelsCase):
         self.assertTrue(torch.equal(batch.pixels, before))
         self.assertEqual(sum(len(each) for each in batches), COUNT - len(batch))
 
+    def test_a_forked_child_is_told(self):
+        """A child lacks the threads that make the crops, and would wait for them forever."""
+        batches = iter(self.loader())
+        next(batches)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            for call in (lambda: next(batches), lambda: list(batches)):
+                try:
+                    call()
+                except sheaf.StateError as error:
+                    os.write(write, b"%s\n" % str(error).encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as file:
+            said = file.read()
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertRegex(said, b"^(the loader was opened before fork.*\n){2}$")
+        self.assertEqual(len(list(batches)), 11)
+
     def test_streams(self):
         """Streams have the batches of a reader, up to their end, and also with drop_last."""
         stream = self.path("stream")
