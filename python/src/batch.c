@@ -291,7 +291,7 @@ static const struct sheaf_field *column_field(struct batch_object *self, size_t 
 
 static PyObject *batch_fields(struct batch_object *self, PyObject *name_object)
 {
-    const char *name = PyUnicode_AsUTF8AndSize(name_object, NULL);
+    const char *name = utf8_of(name_object, "the name of a field");
     PyObject *list = name == NULL ? NULL : PyList_New((Py_ssize_t)self->count);
 
     for (size_t i = 0; list != NULL && i < self->count; i++) {
@@ -420,7 +420,7 @@ static PyObject *rows_view(struct rows *rows, struct batch_object *batch)
 
 static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
 {
-    const char *name = PyUnicode_AsUTF8AndSize(name_object, NULL);
+    const char *name = utf8_of(name_object, "the name of a field");
     struct rows rows = { .item_size = 1, .format = "B" };
 
     if (name == NULL || !rows_begin(&rows, self))
@@ -454,7 +454,7 @@ static PyObject *batch_join(struct batch_object *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "OKK:_join", &name_object, &address, &size))
         return NULL;
-    name = PyUnicode_AsUTF8AndSize(name_object, NULL);
+    name = utf8_of(name_object, "the name of a field");
     for (size_t i = 0; name != NULL && i < self->count; i++) {
         const struct sheaf_field *field = column_field(self, i, name);
 

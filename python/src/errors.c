@@ -48,6 +48,23 @@ const char *error_name(int code)
     }
 }
 
+const char *utf8_of(PyObject *value, const char *what)
+{
+    Py_ssize_t size;
+    const char *text;
+
+    if (!PyUnicode_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%s must be a str, not %R", what, value);
+        return NULL;
+    }
+    text = PyUnicode_AsUTF8AndSize(value, &size);
+    if (text != NULL && strlen(text) != (size_t)size) {
+        error_raise_argument("%s must not have a zero byte: %R", what, value);
+        return NULL;
+    }
+    return text;
+}
+
 PyObject *text_of(const char *text)
 {
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "backslashreplace");

@@ -54,6 +54,10 @@ PyObject *error_raise_argument(const char *format, ...);
 PyObject *error_raise_code(PyObject *module, PyObject *args);
 /* The name of a code: "CORRUPT". */
 const char *error_name(int code);
+/* Returns the text of a Python str for the C library. Returns NULL with a TypeError if `value` is
+ * not a str, and with an ArgumentError if it has a zero byte, at which the C library would end the
+ * text. `what` names the value in messages. */
+const char *utf8_of(PyObject *value, const char *what);
 /* Makes a Python str of a text from the C library. The text may contain the name of a file, in any
  * encoding. */
 PyObject *text_of(const char *text);

@@ -147,18 +147,17 @@ static int set_texts(void *member, const struct option *option, PyObject *value)
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *text = PySequence_GetItem(value, i);
 
-        texts[i] = text == NULL ? NULL : PyUnicode_AsUTF8AndSize(text, NULL);
+        texts[i] = text == NULL ? NULL : utf8_of(text, option->name);
         Py_XDECREF(text);       /* the sequence has it */
         if (texts[i] == NULL)
-            return refuse_type(option, "texts", value);
+            return -1;
     }
     return 0;
 }
 
 /* Copies the names of columns into memory that belongs to the options. The Python objects may be
  * freed while the reader is still being opened, because the caller may stop waiting. */
-static int options_set_columns(struct sheaf_reader_options *options, const struct option *option,
-                               PyObject *value)
+static int options_set_columns(struct sheaf_reader_options *options, PyObject *value)
 {
     PyObject *list = PyUnicode_Check(value) ? Py_BuildValue("[O]", value) : PySequence_List(value);
     const Py_ssize_t count = list == NULL ? -1 : PyList_Size(list);
@@ -169,11 +168,11 @@ static int options_set_columns(struct sheaf_reader_options *options, const struc
     if (count < 0)
         return -1;
     for (Py_ssize_t i = 0; i < count; i++) {
-        const char *name = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        const char *name = utf8_of(PyList_GetItem(list, i), "the name of a column");
 
         if (name == NULL) {
             Py_DECREF(list);
-            return refuse_type(option, "a list of names", value);
+            return -1;
         }
         size += strlen(name) + 1;
     }
@@ -213,12 +212,12 @@ static int options_do_set(void *options, const struct option *option, PyObject *
     case OPTION_BOOL:
         return set_bool(member, value);
     case OPTION_TEXT:
-        *(const char **)member = PyUnicode_AsUTF8AndSize(value, NULL);
-        return *(const char **)member == NULL ? refuse_type(option, "a str", value) : 0;
+        *(const char **)member = utf8_of(value, option->name);
+        return *(const char **)member == NULL ? -1 : 0;
     case OPTION_TEXTS:
         return set_texts(member, option, value);
     case OPTION_COLUMNS:
-        return options_set_columns(options, option, value);
+        return options_set_columns(options, value);
     case OPTION_FILTERS:
         return set_filters(options, value);
     case OPTION_CALL:

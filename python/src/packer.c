@@ -71,7 +71,7 @@ static int borrow_field(struct borrowed *b, Py_ssize_t i)
         return -1;
     }
     b->buffer_count++;
-    b->fields[i] = (struct sheaf_field){ .suffix = PyUnicode_AsUTF8AndSize(name, NULL),
+    b->fields[i] = (struct sheaf_field){ .suffix = utf8_of(name, "the name of a field"),
                                          .data = buffer->buf, .size = (size_t)buffer->len };
     return b->fields[i].suffix == NULL ? -1 : 0;
 }
@@ -152,11 +152,11 @@ static int borrow_labels(struct borrowed *b, PyObject *labels)
 static int borrow(struct borrowed *b, PyObject *key, PyObject *fields, PyObject *labels,
                   PyObject *class_name)
 {
-    b->sample.key = PyUnicode_AsUTF8AndSize(key, NULL);
+    b->sample.key = utf8_of(key, "the key");
     if (b->sample.key == NULL)
         return -1;
     if (class_name != Py_None) {
-        b->sample.class_name = PyUnicode_AsUTF8AndSize(class_name, NULL);
+        b->sample.class_name = utf8_of(class_name, "class_name");
         if (b->sample.class_name == NULL)
             return -1;
     }
@@ -275,7 +275,7 @@ static PyObject *packer_set_classes(struct packer_object *self, PyObject *names)
     if (count >= 0 && texts == NULL)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
-        texts[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        texts[i] = utf8_of(PyList_GetItem(list, i), "the name of a class");
     if (!PyErr_Occurred() && packer_enter(self))
         result = packer_leave(self, sheaf_packer_set_classes(self->packer, texts, (size_t)count));
     PyMem_Free(texts);

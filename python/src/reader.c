@@ -113,7 +113,7 @@ static PyObject *reader_position(struct reader_object *self, PyObject *Py_UNUSED
 
 static PyObject *reader_resume(struct reader_object *self, PyObject *text_object)
 {
-    const char *text = PyUnicode_AsUTF8AndSize(text_object, NULL);
+    const char *text = utf8_of(text_object, "a position");
     int code;
 
     if (text == NULL || !reader_enter(self))

@@ -303,9 +303,13 @@ class PackerTest(Case):
                     ("k", {"x": b""}, "3", TypeError),
                     ("k", {"x": b""}, [None], TypeError),
                     ("k", {"x": b""}, float("nan"), sheaf.ArgumentError),
+                    ("k\0", {"x": b""}, None, sheaf.ArgumentError),
+                    ("k", {"x\0": b""}, None, sheaf.ArgumentError),
                     (b"k", {"x": b""}, None, TypeError)):
                 with self.subTest(repr((key, fields, labels))), self.assertRaises(error):
                     packer.append(key, fields, labels=labels)
+            with self.assertRaisesRegex(TypeError, "the key must be a str, not b'k'"):
+                packer.append(b"k", {"x": b""})
             packer.append("also good", {"x": b""})
         self.assertEqual([s.key for s in sheaf.Reader(self.path("set"), no_shuffle=True)],
                          ["good", "also good"])
