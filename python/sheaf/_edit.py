@@ -37,17 +37,22 @@ def _is_path(value: Any) -> bool:
 def _plain(label: Any) -> Any:
     """The label as JSON has it: a name, a number or numbers, also of NumPy."""
     return label.tolist() if hasattr(label, "tolist") else \
-        label if isinstance(label, (str, int, float)) else list(label)
+        label if label is None or isinstance(label, (str, int, float)) else list(label)
 
 
 def _keys_file(folder: str, keys: Iterable[str]) -> str:
     path = os.path.join(folder, "keys.txt")
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(key + "\n" for key in keys)
+        for key in keys:
+            if not isinstance(key, str) or not key or "\n" in key or "\r" in key:
+                raise _sheaf.ArgumentError("%r is not the key of a sample" % (key,))
+            file.write(key + "\n")
     return path
 
 
 def _labels_file(folder: str, labels: Mapping[str, Label]) -> str:
+    if not isinstance(labels, Mapping):
+        raise TypeError("labels must be a path, or a mapping from keys to labels, not %r" % (labels,))
     path = os.path.join(folder, "labels.jsonl")
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         for key, label in labels.items():

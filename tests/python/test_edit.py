@@ -60,6 +60,17 @@ class Edit(Case):
         with self.assertRaises(sheaf.ArgumentError):
             sheaf.edit(self.dest, delete=[], unknown_keys="say")
 
+    def test_what_is_no_key(self):
+        """A key is not divided into two keys, of which each would be deleted."""
+        before = len(sheaf.Dataset(self.dest))
+        for key in ("cat/00\ncat/01", "cat/00\r", "", 5):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "is not the key of a sample"):
+                sheaf.edit(self.dest, delete=[key])
+        for labels in ([("cat/00", "dog")], {"cat/00": None}):
+            with self.assertRaisesRegex((TypeError, sheaf.ArgumentError), "labels must be|has no label"):
+                sheaf.edit(self.dest, labels=labels)
+        self.assertEqual(len(sheaf.Dataset(self.dest)), before)
+
     def test_positions(self):
         with sheaf.Reader(self.dest) as reader:
             next(iter(reader))
