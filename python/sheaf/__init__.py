@@ -187,11 +187,24 @@ class Dataset(_sheaf.Dataset):
                 raise IndexError("samples %d:%d of %d: there are none" % (
                     numbers.start, numbers.stop, len(self)))
             return self.get(numbers)
+        return self.get([self._number_of(index)])[0]
+
+    def _number_of(self, index: int) -> int:
+        """Returns the number of a sample. Negative indexes count from the end, as in a list."""
         try:
-            number = range(len(self))[index]
+            return range(len(self))[index]
         except IndexError:
             raise IndexError("sample %d of %d" % (index, len(self))) from None
-        return self.get([number])[0]
+
+    def __contains__(self, key: object) -> bool:
+        """Returns whether a sample has this key."""
+        if not isinstance(key, str):
+            raise TypeError("expected the key of a sample, not %r" % (key,))
+        try:
+            self.get([key])
+        except KeyError:
+            return False
+        return True
 
     def get(self, numbers: Union[Sequence[int], Sequence[str]], *, memory_bytes: int = 1 << 30,
             columns: Optional[Sequence[str]] = None, missing: str = "fail") -> Batch:
@@ -313,6 +326,8 @@ class Reader(_sheaf.Reader):
         """Moves the reader to a position. It then returns exactly the samples that followed when the position was
         saved. The position contains the options of the order. If such an option was given to the reader, it must
         agree with the position, unless it has its default value."""
+        if not isinstance(position, str):
+            raise TypeError("a position is a text, not %r" % (position,))
         found = dict(word.split("=", 1) for word in position.split() if "=" in word)
         for word, standard in _ORDER.items():
             value = self._order[word]

@@ -9,12 +9,16 @@ continue there with any world size that divides the number of lanes."""
 from __future__ import annotations
 
 import json
+import operator
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import sheaf
 
 BITS = 40                               # bits of an ordinal in the numbers that a sampler yields
 MASK = (1 << BITS) - 1
+# The entries that every state has; the second are numbers of samples, batches, ranks and so on.
+_COUNTS = ("lanes", "epoch", "start", "batches", "batch_size", "world_size")
+_ENTRIES = ("fingerprint", "seed", "no_shuffle", "shuffle_buffer") + _COUNTS
 SOURCES_MOST, DIGITS = 256, 4           # sources of a view that a state names, and digits of each fingerprint
 
 
@@ -85,6 +89,13 @@ def state_of(order: Order, place: Place, batches: int, batch_size: int, world_si
             "skipped": place.skipped + skipped}
 
 
+def _is_count(value: Any) -> bool:
+    try:
+        return operator.index(value) >= 0
+    except TypeError:
+        return False
+
+
 def _grown(source: sheaf.SourceInfo, digits: str) -> Optional[str]:
     """Returns a message if a fingerprint that the data set had before it was edited, or before samples were appended,
     begins with `digits`."""
@@ -124,6 +135,13 @@ def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Op
     Raises ChangedError if the state belongs to another data set, and ArgumentError if it belongs to another order."""
     if not isinstance(state, dict) or state.get("sheaf") != 1:
         raise sheaf.ArgumentError("this is not a state of a sheaf loader: %.80r" % (state,))
+    for name in _ENTRIES:
+        if name not in state:
+            raise sheaf.ArgumentError("the state is damaged: it has no %r" % name)
+    for name in _COUNTS:
+        if not _is_count(state[name]):
+            raise sheaf.ArgumentError("the state is damaged: %r is %r, expected a whole number that is not negative"
+                                      % (name, state[name]))
     if not order.fingerprint:
         raise sheaf.UnsupportedError("this stream cannot be resumed: it is standard input, or its "
                                      "order is the platform's")

@@ -124,6 +124,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
         if on_error not in ("fail", "skip"):
             raise sheaf.ArgumentError("on_error is %r: expected fail or skip" % (on_error,))
         self.on_error = on_error
+        if not isinstance(elastic, int) or elastic < 1:
+            raise sheaf.ArgumentError("elastic is %r: expected a whole number above 0" % (elastic,))
         self._finds_rank = rank is None and world_size is None
         self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
         if remainder not in ("auto", "pad", "drop", "keep"):
@@ -270,8 +272,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def _samples(self, numbers: Sequence[int]) -> Any:
         """Returns the samples of these numbers as a Batch or a list."""
         if len(numbers) == 0 or max(numbers) < 1 << BITS:
-            if any(number < 0 for number in numbers):
-                numbers = [range(len(self))[number] for number in numbers]
+            if not self.dataset.is_stream:      # a stream has no numbers, which the call below says
+                numbers = [self.dataset._number_of(number) for number in numbers]
             own = {name: self._options[name] for name in ("memory_bytes", "columns", "missing")
                    if name in self._options}
             return self.dataset.get(numbers, **own)

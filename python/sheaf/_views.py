@@ -312,6 +312,8 @@ def locate(source: Union[sheaf.Source, "sheaf.Dataset"], wanted: Union[str, int,
 
         for coming in sheaf.locate("mix.view", "cat/0001", seed=7, epochs=3, batch=32, world_size=8):
             print(coming.epoch, coming.rank, coming.step)"""
+    if batch is not None and batch < 1:
+        raise sheaf.ArgumentError("batch is %r: expected a whole number above 0" % (batch,))
     dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
     found = dataset.get([wanted] if isinstance(wanted, (str, int)) else list(wanted))
     keys, numbers = list(found.keys), [sample.number for sample in found]

@@ -35,6 +35,10 @@ uint64_t *numbers_of(PyObject *list, size_t *count)
 
         if (number != NULL)
             numbers[i] = PyLong_AsUnsignedLongLong(number);
+        if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            PyErr_Clear();
+            error_raise_argument("there is no sample %R", number);
+        }
         Py_XDECREF(number);
         if (PyErr_Occurred()) {
             PyMem_Free(numbers);

@@ -40,6 +40,9 @@ class AccessTest(Case):
                 opened[5:5]
             with self.assertRaises(TypeError):
                 opened[1.5]
+            for number in (-1, 200, 2**70):
+                with self.assertRaisesRegex(sheaf.ArgumentError, "there is no sample %d" % number):
+                    opened.get([number])
 
     def test_keys_are_found(self):
         for folder in self.sets.values():
@@ -57,6 +60,10 @@ class AccessTest(Case):
                 with self.assertRaises(KeyError) as told:
                     opened.get([self.samples[3][0], key])
                 self.assertEqual(told.exception.args, (key,))
+            self.assertIn(self.samples[7][0], opened)
+            self.assertNotIn("nothing", opened)
+            with self.assertRaises(TypeError):
+                self.samples[7][2] in opened        # pylint: disable=pointless-statement
             for wrong in (["a", 1], [1, "a"], "a"):
                 with self.assertRaises(TypeError):
                     opened.get(wrong)
@@ -111,7 +118,7 @@ class AccessTest(Case):
                 self.check(sample, number)
         with self.assertRaisesRegex(sheaf.ArgumentError, "no sample 200"):
             opened.get([3, 200])
-        with self.assertRaises(OverflowError):
+        with self.assertRaises(sheaf.ArgumentError):
             opened.get([-1])
         with self.assertRaises(sheaf.LimitError):
             opened.get(range(200), memory_bytes=5000)

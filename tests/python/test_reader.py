@@ -167,8 +167,10 @@ class ReaderTest(Case):
         before = reader.position()
         with self.assertRaisesRegex(sheaf.ChangedError, "belongs to data set"):
             reader.resume(sheaf.Reader(self.set).position())
-        with self.assertRaisesRegex(sheaf.ArgumentError, "position"):
-            reader.resume("nonsense")
+        for text, error in (("nonsense", sheaf.ArgumentError), (before + "\0", sheaf.ArgumentError),
+                            (None, TypeError), (before.encode(), TypeError)):
+            with self.assertRaisesRegex(error, "position"):
+                reader.resume(text)
         self.assertEqual(reader.position(), before)
         self.assertEqual(len(list(reader)), 50)
 

@@ -178,6 +178,17 @@ class ResumeTest(LoaderCase):
         with self.assertRaisesRegex(sheaf.ArgumentError, "not a state"):
             self.loader(8).load_state_dict({"epoch": 3})
 
+    def test_a_damaged_state_is_refused(self):
+        state = self.loader(8).state_dict()
+        for name in set(state) - {"sheaf", "skipped"}:
+            with self.assertRaisesRegex(sheaf.ArgumentError, "the state is damaged: it has no '%s'" % name):
+                self.loader(8).load_state_dict({key: value for key, value in state.items() if key != name})
+        for name in ("lanes", "epoch", "start", "batches", "batch_size", "world_size"):
+            for value in (-1, "x", None, 0.5):
+                with self.assertRaisesRegex(sheaf.ArgumentError, "the state is damaged: '%s' is" % name):
+                    self.loader(8).load_state_dict({**state, name: value})
+        self.loader(8).load_state_dict(state)
+
     def test_a_state_from_before_samples_were_appended_says_so(self):
         for name in ("old/cat/a.txt", "old/cat/b.txt", "one/cat/c.txt", "two/cat/d.txt"):
             os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)

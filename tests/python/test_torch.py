@@ -67,6 +67,14 @@ class SamplesTest(TorchCase):
                 count += 1
         self.assertEqual(count, COUNT)
 
+    def test_a_data_set_is_a_sequence(self):
+        dataset = sheaf.torch.Dataset(self.set)
+        self.assertEqual([sample["__key__"] for sample in dataset],
+                         [sample.key for sample in sheaf.Dataset(self.set)])
+        for number in (COUNT, -COUNT - 1):
+            with self.assertRaisesRegex(IndexError, "sample %d of %d" % (number, COUNT)):
+                dataset[number]
+
     def test_a_state_as_0_2_saved_it(self):
         """Its words, with which every later release resumes."""
         state = {"sheaf": 1, "fingerprint": sheaf.Dataset(self.set).fingerprint, "seed": 5,
@@ -102,6 +110,9 @@ class SamplesTest(TorchCase):
             self.loader(self.set, memory_bytes=1000)
         with self.assertRaises(ValueError):
             self.loader(self.set, rank=0)
+        for elastic in (0, -1, 1.5, "2"):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "elastic is .*: expected a whole number"):
+                self.loader(self.set, elastic=elastic)
 
 
 class StreamTest(TorchCase):

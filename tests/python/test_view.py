@@ -315,6 +315,9 @@ class Made(Case):
                          sheaf.locate(self.path("small"), "small/003", seed=3))
         with self.assertRaisesRegex(KeyError, "nothing"):
             sheaf.locate(view, "nothing")
+        for batch in (0, -1):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "batch is %d: expected" % batch):
+                sheaf.locate(view, "small/003", batch=batch)
 
     @unittest.skipIf(torch is None, "no PyTorch")
     def test_what_a_step_was_fed(self):
