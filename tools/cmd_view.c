@@ -324,6 +324,7 @@ static int cmd_view_print_classes(FILE *file, const char *how)
 {
     FILE *map;
     int c;
+    bool failed;
 
     fputs(",\"classes\":", file);
     if (strcmp(how, "by-name") == 0 || strcmp(how, "by-number") == 0) {
@@ -336,7 +337,9 @@ static int cmd_view_print_classes(FILE *file, const char *how)
                       how, strerror(errno));
     while ((c = getc(map)) != EOF)
         putc(c, file);
-    return fclose(map) == 0 ? STATUS_OK : misuse("view: --classes: %s: cannot be read", how);
+    failed = ferror(map);
+    (void)fclose(map);
+    return !failed ? STATUS_OK : misuse("view: --classes: %s: cannot be read", how);
 }
 
 static int cmd_view_print_document(FILE *file, const struct settings *s, char **sources,

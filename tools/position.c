@@ -47,7 +47,10 @@ int position_load(struct sheaf_reader *reader, const char *path,
     if (file == NULL)
         return fail_file(path);
     size = fread(text, 1, sizeof(text), file);
+    status = ferror(file) ? fail_file(path) : STATUS_OK;
     fclose(file);
+    if (status != STATUS_OK)
+        return status;
     if (size == sizeof(text)) {
         complain("%s: not a position: it is longer than %d bytes", path,
                  SHEAF_POSITION_SIZE - 1);

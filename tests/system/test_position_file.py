@@ -120,6 +120,10 @@ class PositionFile(Case):
         self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""))
         self.assertEqual(self.keys("--resume-from", position), self.keys())
 
+    def test_a_directory_is_no_position(self):
+        done = sheaf("cat", self.data, "--list", "--resume-from", self.path(), status=1)
+        self.assert_error(done, self.path(), "Is a directory")
+
     def test_a_changed_digit_is_refused(self):
         position = self.path("p")
         self.keys("--limit", "7", "--save-position", position)

@@ -361,5 +361,8 @@ class View(Case):
             "cat", self.view([("nested", {})]), "--list", status=1).stderr.decode())
         self.assertIn("cannot be opened together", sheaf(
             "cat", nested, self.sets["small"], "--list", status=1).stderr.decode())
+        self.assertIn("--classes: %s: cannot be read" % self.path(), sheaf(
+            "view", self.sets["small"], "-o", self.path("v.view"), "--classes", self.path(),
+            status=2).stderr.decode())
         write(self.path("other.json"), b'{"samples": 3}')
         sheaf("cat", self.path("other.json"), "--list", status=1)
