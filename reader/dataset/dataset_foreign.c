@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash_text.h"
+#include "base/notice.h"
 #include "formats/manifest_growth.h"
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/probe.h"
@@ -84,6 +85,7 @@ struct directory {
     struct urls *urls;
     const char *url;
     bool has_files;
+    bool has_index;             /* an index that sheaf has written */
     struct sheaf_error *err;
 };
 
@@ -92,6 +94,7 @@ static int dataset_foreign_add_entry(void *context, const struct store_entry *en
     struct directory *d = context;
 
     d->has_files = true;
+    d->has_index |= manifest_part_is(entry->name, INDEX_NAME);
     if (foreign_is_side_file(entry->name))
         return SHEAF_OK;
     return add_url(d->urls, store_join(d->url, entry->name), d->err);
@@ -156,6 +159,10 @@ static int add_directory(struct urls *urls, const char *url, bool *is_directory,
     *is_directory = code == SHEAF_OK;
     if (code == SHEAF_OK && urls->count == before)
         return no_shards(url, d.has_files, err);
+    if (code == SHEAF_OK && d.has_index)
+        notice_say(url, MANIFEST_NAME " is missing, although there is a " INDEX_NAME ": the shards "
+                   "are read like those of other software, without class names and checksums, and "
+                   "with samples that edits have deleted; copy " MANIFEST_NAME ", too");
     return code;
 }
 

@@ -369,6 +369,15 @@ class Edit(Case):
         self.assert_error(self.edit("--purge", "--resume", "--overwrite", status=2),
                           "exclude each other")
 
+    def test_a_lost_manifest_is_named(self):
+        """Without dataset.json, the shards before the edit are read, too."""
+        self.pack()
+        self.edit("--delete", self.keys)
+        os.unlink(os.path.join(self.dest, "dataset.json"))
+        for command in ("info", "verify"):
+            done = sheaf(command, self.dest)
+            self.assertIn(b"dataset.json is missing, although there is a dataset.index", done.stderr)
+
     def test_what_cannot_be_edited(self):
         self.pack()
         view = self.path("view.json")
