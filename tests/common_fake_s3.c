@@ -84,6 +84,14 @@ struct fake_object *fake_s3_object(const struct fake_s3 *s3, const char *path)
     return o;
 }
 
+static void object_free(struct fake_object *o)
+{
+    free(o->path);
+    free(o->data);
+    free(o->meta);
+    free(o);
+}
+
 bool fake_s3_remove_locked(struct fake_s3 *s3, const char *path)
 {
     struct fake_object **place = &s3->objects, *o;
@@ -94,10 +102,7 @@ bool fake_s3_remove_locked(struct fake_s3 *s3, const char *path)
     if (o == NULL)
         return false;
     *place = o->next;
-    free(o->path);
-    free(o->data);
-    free(o->meta);
-    free(o);
+    object_free(o);
     return true;
 }
 
@@ -115,22 +120,30 @@ static void tag(struct fake_s3 *s3, const void *data, size_t size, char text[33]
     md5_text(number, strlen(number), text);
 }
 
+/* Adds an object, which replaces the object with the same path. */
+static void insert_locked(struct fake_s3 *s3, struct fake_object *o)
+{
+    struct fake_object **place = &s3->objects;
+
+    fake_s3_remove_locked(s3, o->path);
+    while (*place != NULL && strcmp((*place)->path, o->path) < 0)
+        place = &(*place)->next;
+    o->next = *place;
+    *place = o;
+}
+
 struct fake_object *fake_s3_add_locked(struct fake_s3 *s3, const char *path, uint8_t *data,
                                        size_t size)
 {
-    struct fake_object *o = calloc(1, sizeof(*o)), **place = &s3->objects;
+    struct fake_object *o = calloc(1, sizeof(*o));
     char text[33];
 
-    fake_s3_remove_locked(s3, path);
     o->path = strdup(path);
     o->data = data;
     o->size = size;
     tag(s3, data, size, text);
     snprintf(o->etag, sizeof(o->etag), "\"%s\"", text);
-    while (*place != NULL && strcmp((*place)->path, path) < 0)
-        place = &(*place)->next;
-    o->next = *place;
-    *place = o;
+    insert_locked(s3, o);
     return o;
 }
 
@@ -563,6 +576,7 @@ static struct fake_object *join_parts(const struct fake_s3 *s3, const struct fak
         else
             fake_sum(i, o->data, o->size, o->sums.text[i]);
     }
+    o->path = strdup(u->path);
     o->meta = strdup(u->meta);
     return o;
 }
@@ -586,8 +600,8 @@ static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
                             struct fake_answer *a)
 {
     const struct fake_part *parts[FAKE_PARTS_MOST];
-    struct fake_object *made, *o;
     const char *refusal;
+    struct fake_object *o;
     unsigned count;
 
     if (fault != NULL && fault->kind == FAKE_ERROR_IN_200) {
@@ -600,24 +614,17 @@ static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
         fake_s3_error(a, refusal, "");
         return;
     }
-    made = join_parts(s3, *place, parts, count);
-    if (!has_sums(s3, made, r)) {
+    o = join_parts(s3, *place, parts, count);
+    if (!has_sums(s3, o, r)) {
         fake_s3_error(a, "BadDigest", "");
-        free(made->data);
-        free(made->meta);
-    } else if (may_act(s3, (*place)->path, r, a)) {
-        o = fake_s3_add_locked(s3, (*place)->path, made->data, made->size);
-        memcpy(o->etag, made->etag, sizeof(o->etag));
-        o->sums = made->sums;
-        o->meta = made->meta;
+    } else if (may_act(s3, o->path, r, a)) {
+        insert_locked(s3, o);
         upload_free(place);
         fake_answer_body(a, "<CompleteMultipartUploadResult><ETag>%s</ETag>"
                          "</CompleteMultipartUploadResult>", s3->empty_complete ? "" : o->etag);
-    } else {
-        free(made->data);
-        free(made->meta);
+        return;
     }
-    free(made);
+    object_free(o);
 }
 
 static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
