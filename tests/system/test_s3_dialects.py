@@ -27,11 +27,13 @@ LACKS = {"no_etag": "does not tell the ETag of an object",
 
 
 class Case(support.Case):
+    LARGE = 150000      # the size of the large files
+
     @classmethod
     def share(cls):
         chance = support.random.Random(1)
         files = support.image_tree(2, 4, size=3000)
-        files.update({"large/%d.bin" % i: chance.randbytes(2150000) for i in range(4)})
+        files.update({"large/%d.bin" % i: chance.randbytes(cls.LARGE) for i in range(4)})
         cls.tree = make_tree(os.path.join(cls.shared, "tree"), files)
         cls.local = os.path.join(cls.shared, "local")
         pack(cls.tree, cls.local)
@@ -74,7 +76,13 @@ class Case(support.Case):
         return done
 
 
-class Dialects(Case):
+class Large(Case):
+    """A test whose shard is sent in parts."""
+
+    LARGE = 2150000
+
+
+class Dialects(Large):
     def check(self, *names):
         self.server.dialects = names
         lack = [text for name, text in LACKS.items() if name in names]
@@ -187,9 +195,7 @@ class Dialects(Case):
                           if "expect" in headers], [])
 
 
-class Once(Case):
-    """Tests that temporary failures are retried, on another connection if the present one is unusable."""
-
+class Damaged(Large):
     def test_body_that_was_damaged_on_its_way(self):
         for of_part in (False, True):
             self.bucket.objects.clear()
@@ -198,6 +204,10 @@ class Once(Case):
             self.pack()
             self.assertEqual(len(done), 1)
             self.assertEqual(self.found(), self.expected)
+
+
+class Once(Case):
+    """Tests that temporary failures are retried, on another connection if the present one is unusable."""
 
     def test_a_byte_too_many(self):
         self.pack()
@@ -237,7 +247,7 @@ class Once(Case):
         self.assertEqual(len(done), 1)
 
 
-class Ranges(Case):
+class Ranges(Large):
     """Tests responses that contradict the requested range. They must be requested again on a new connection."""
 
     ONCE = ("range", "total", "no range", "whole", "long")
@@ -309,22 +319,33 @@ class Ranges(Case):
                                r"200, Content-Length \d+\): it does not serve ranges of bytes")
 
 
-class Damage(Case):
-    """Tests bytes that change in transit. They must not count as damage in the store."""
+class Sets(Case):
+    """Data sets of several kinds, for tests of damage."""
 
     KINDS = (("webdataset", "none"), ("webdataset", "gzip"), ("tfrecord", "none"),
              ("recordio", "none"), ("recordio", "zstd"))
+    LARGE = 600000      # so that a shard has several blocks of the cache
+
+    @classmethod
+    def share(cls):
+        super().share()
+        cls.sets = [os.path.join(cls.shared, "%s-%s" % kind) for kind in cls.KINDS]
+        for kind, folder in zip(cls.KINDS, cls.sets):
+            pack(cls.tree, folder, *kind)
 
     def put_sets(self):
-        for container, codec in self.KINDS:
-            folder = self.path("%s-%s" % (container, codec))
-            pack(self.tree, folder, container, codec)
-            for name, data in support.tree_of(folder).items():
-                self.bucket.objects["%s-%s/%s" % (container, codec, name)] = fake_s3.Object(data)
-            yield folder, "s3://bucket/%s-%s" % (container, codec)
+        for folder in self.sets:
+            name = os.path.basename(folder)
+            for file, data in support.tree_of(folder).items():
+                self.bucket.objects["%s/%s" % (name, file)] = fake_s3.Object(data)
+            yield folder, "s3://bucket/" + name
 
     def damage_once(self):
         return self.once("bytes", lambda method, key, query: method == "GET" and "shard-" in key)
+
+
+class Damage(Sets):
+    """Tests bytes that change in transit. They must not count as damage in the store."""
 
     def test_record_is_read_again(self):
         for folder, url in self.put_sets():
@@ -349,18 +370,6 @@ class Damage(Case):
                      if "shard-" in key and headers.get("range") != "bytes=0-0"
                      and what == "GetObject"]
             self.assertEqual(asked, [])
-
-    def test_whole_shards_are_read_again(self):
-        """Damage in transit makes commands that read shards from beginning to end read them again, with and without a
-        manifest."""
-        for folder, url in self.put_sets():
-            for words in (("verify", url), ("fetch", url + "/", self.path("here"))):
-                with self.subTest(words):
-                    done = self.damage_once()
-                    self.run_sheaf(*words)
-                    self.assertEqual(len(done), 1)
-            self.assertEqual(support.tree_of(self.path("here")), support.tree_of(folder))
-            shutil.rmtree(self.path("here"))
 
     def test_foreign_shards_are_read_again(self):
         for folder, url in self.put_sets():
@@ -393,6 +402,24 @@ class Damage(Case):
                                                     status=1))
             self.run_sheaf("cat", url, "--no-shuffle", "--null", "--on-corrupt", "skip",
                            "--cache", self.path("cache"))
+
+
+class DamageOfParts(Sets):
+    """Tests commands that read a large shard in parts."""
+
+    LARGE = Large.LARGE
+
+    def test_whole_shards_are_read_again(self):
+        """Damage in transit makes commands that read shards from beginning to end read them again, with and without a
+        manifest."""
+        for folder, url in self.put_sets():
+            for words in (("verify", url), ("fetch", url + "/", self.path("here"))):
+                with self.subTest(words):
+                    done = self.damage_once()
+                    self.run_sheaf(*words)
+                    self.assertEqual(len(done), 1)
+            self.assertEqual(support.tree_of(self.path("here")), support.tree_of(folder))
+            shutil.rmtree(self.path("here"))
 
 
 class Late(Case):
@@ -561,8 +588,8 @@ class AtOnce(Case):
     def test_verify_reads_as_many_at_once_as_cat(self):
         """It had a few reads for each processor, which is slow where a round trip takes long."""
         chance = support.random.Random(1)
-        tree = make_tree(self.path("tree"), {"%02d.bin" % i: chance.randbytes(4 << 20) for i in range(24)})
-        self.run_sheaf("pack", tree, "s3://bucket/set", *FORMAT, "--shard-size", "60MB")
+        tree = make_tree(self.path("tree"), {"%02d.bin" % i: chance.randbytes(4 << 20) for i in range(12)})
+        self.run_sheaf("pack", tree, "s3://bucket/set", *FORMAT, "--shard-size", "30MB")
         most = {}
         for words in (("cat", "--no-shuffle", "--null"), ("verify",)):
             self.watch(lambda method, target: method == "GET" and ".tar" in target)
@@ -571,10 +598,10 @@ class AtOnce(Case):
         self.assertGreaterEqual(most["verify"], 12, most)
 
     def test_verify_reads_small_shards_at_once(self):
-        tree = make_tree(self.path("small"), {"%03d.bin" % i: b"%d" % i for i in range(120)})
+        tree = make_tree(self.path("small"), {"%03d.bin" % i: b"%d" % i for i in range(40)})
         for container in support.CONTAINERS:
             self.run_sheaf("pack", tree, "s3://bucket/" + container, "--format", container,
-                           "--shard-count", "120")
+                           "--shard-count", "40")
         most = {}
         for container in support.CONTAINERS:
             for words in (), ("--threads", "3"):
