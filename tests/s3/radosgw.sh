@@ -101,6 +101,7 @@ osd data = $dir/osd
 $(write_store)
 osd crush initial weight = 1
 osd class update on start = false
+osd enable op tracker = false
 osd max object name len = 2048
 osd max object namespace len = 256
 [client]

@@ -18,7 +18,7 @@ _numbers = itertools.count()
 
 def odd_tree(classes=5, images=12):
     """Returns a tree with images, samples of several files, `cls` files, and files that must be skipped."""
-    files = image_tree(classes, images)
+    files = image_tree(classes, images, size=6000)
     for i in range(30):
         files["z/%03d.txt" % i] = b"words %d" % i * (i + 1)
         files["z/%03d.cls" % i] = b"%d" % (i % 4)
@@ -34,6 +34,7 @@ class Parts:
     assert_not_committed, change, cut and alter."""
 
     KINDS = tuple(itertools.product(CONTAINERS, CODECS))
+    SHARD_SIZE, SMALL_SHARD_SIZE = "60kB", "15kB"
 
     def setUp(self):
         super().setUp()
@@ -68,7 +69,7 @@ class Parts:
         source = make_tree(self.path("source"), image_tree(5, 12, 20000))
         for container, codec in self.KINDS:
             with self.subTest(container=container, codec=codec):
-                self.check(source, container, codec, "--shard-size", "60kB")
+                self.check(source, container, codec, "--shard-size", self.SHARD_SIZE)
 
     def test_options(self):
         source = make_tree(self.path("source"), image_tree(6, 10, 6000))
@@ -81,12 +82,12 @@ class Parts:
                 ("tfrecord", "none", ("--shard-count", "3"))):
             with self.subTest(options=options):
                 self.check(source, container, codec, *options,
-                           *(() if "--shard-count" in options else ("--shard-size", "15kB")))
+                           *(() if "--shard-count" in options else ("--shard-size", self.SMALL_SHARD_SIZE)))
 
     def test_skipped_files(self):
         source = make_tree(self.path("source"), odd_tree())
-        self.check(source, "webdataset", "none", "--on-error", "skip", "--shard-size", "15kB")
-        self.check(source, "recordio", "gzip", "--on-error", "skip", "--shard-size", "15kB",
+        self.check(source, "webdataset", "none", "--on-error", "skip", "--shard-size", self.SMALL_SHARD_SIZE)
+        self.check(source, "recordio", "gzip", "--on-error", "skip", "--shard-size", self.SMALL_SHARD_SIZE,
                    "--split", "a=0.5,b=0.5")
 
     def test_more_parts_than_shards(self):

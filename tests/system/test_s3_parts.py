@@ -16,6 +16,7 @@ from support import image_tree, make_tree, pack, tree_of, write
 class Remote(Parts, servers.S3Case):
     # The codec of a shard does not depend on its place, so each container and each codec is packed once or twice.
     KINDS = (("webdataset", "none"), ("tfrecord", "gzip"), ("recordio", "lz4"), ("webdataset", "zstd"))
+    SHARD_SIZE, SMALL_SHARD_SIZE = "100kB", "30kB"      # a shard in S3 takes several requests
 
     def run_sheaf(self, *words, **how):
         return self.sheaf(*words, **how)

@@ -24,14 +24,14 @@ class Prefix(servers.S3Case):
         self.assert_same_tree(self.path("local"), self.path("remote"))
 
     def test_as_a_tree(self):
-        self.both(support.image_tree(4, 30))
+        self.both(support.image_tree(4, 15))
 
     def test_pages_of_keys(self):
         self.both({"%02d/%03d/%d.txt" % (i, j, k): b"%d" % k
-                   for i in range(3) for j in range(12) for k in range(40)})
+                   for i in range(3) for j in range(12) for k in range(9)})
 
     def test_flat_pages(self):
-        self.both({"%06d.txt" % i: b"text %d" % i for i in range(1200)})
+        self.both({"%06d.txt" % i: b"text %d" % i for i in range(1010)})
 
     def test_images_become_others(self):
         """The result must equal that of a directory byte for byte. One image is damaged, and one sample is left out
@@ -284,13 +284,13 @@ class Augmented(servers.S3Case):
                                           "00000003": {"source": b'"a text"', "cls": b"2"}})
 
     def test_in_the_bucket(self):
-        self.client.put_tree(self.bucket, "", {"%d.txt" % i: b"%d" % i for i in range(300)})
+        self.client.put_tree(self.bucket, "", {"%d.txt" % i: b"%d" % i for i in range(80)})
         self.client.put(self.bucket, "all.manifest", "".join(
             json.dumps({"x-ref": self.url("%d.txt" % i), "label": i % 7}) + "\n"
-            for i in range(300)).encode())
+            for i in range(80)).encode())
         self.sheaf("pack", self.url("all.manifest"), self.path("out"), "--format", "webdataset")
         self.assertEqual(self.samples(), {str(i): {"txt": b"%d" % i, "cls": b"%d" % (i % 7)}
-                                          for i in range(300)})
+                                          for i in range(80)})
 
     def test_bad_lines_and_objects(self):
         self.client.put_tree(self.bucket, "", {"1.txt": b"1"})
