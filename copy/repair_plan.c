@@ -612,9 +612,9 @@ int repair_from_files(struct repair *r, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = repair_plan_find_shards(r, damaged, err);
-    for (size_t i = 0; i < r->manifest->shard_count && !is_any; i++)
+    for (size_t i = 0; code == SHEAF_OK && i < r->manifest->shard_count && !is_any; i++)
         is_any = damaged[i];
-    if (code == SHEAF_OK && is_any)
+    if (is_any)
         code = in_place_check_packed(r->dataset, r->directory, err);
     for (size_t part = 0; part <= r->manifest->growth_count && code == SHEAF_OK; part++)
         code = repair_part(r, part, damaged, err);
