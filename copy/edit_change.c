@@ -97,18 +97,27 @@ const struct catalog_file *edit_file_of(const struct edit *e, const struct edit_
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
+#define PLACE_BYTES 340
+
+/* Makes a text such as "(labels.csv: line 3)". `line` is the line of the list `where`, or 0 if
+ * `where` is a source of files. */
+static void edit_change_place(const char *where, uint64_t line, char place[PLACE_BYTES])
+{
+    if (line == 0)
+        snprintf(place, PLACE_BYTES, "(%.300s)", where);
+    else
+        snprintf(place, PLACE_BYTES, "(%.300s: line %llu)", where, (unsigned long long)line);
+}
+
 /* Reports and counts a key or file that belongs to no sample. `line` is the line of the list
  * `where`, or 0 if `where` is a source of files. */
 static void edit_change_unknown(struct edit *e, const char *what, const char *where, uint64_t line,
                                 const char *kind)
 {
     struct sheaf_error found;
-    char place[340];
+    char place[PLACE_BYTES];
 
-    if (line == 0)
-        snprintf(place, sizeof(place), "(%.300s)", where);
-    else
-        snprintf(place, sizeof(place), "(%.300s: line %llu)", where, (unsigned long long)line);
+    edit_change_place(where, line, place);
     err_set(&found, SHEAF_ERR_NOT_FOUND, "%s %s", kind, place);
     if (e->result.unknown++ == 0)
         snprintf(e->unknown, sizeof(e->unknown), "%.150s %s", what, place);
@@ -226,11 +235,15 @@ static int edit_change_by_number(const void *x, const void *y)
     return (a->wanted > b->wanted) - (a->wanted < b->wanted);
 }
 
+/* Returns the error for a change that contradicts an earlier change of the same sample. */
 static int refuse_both(const struct edit *e, const struct edit_change *c, const char *what,
                        struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_ARGUMENT, "the sample \"%.300s\" %s", e->wanted[c->wanted].key,
-                   what);
+    const struct edit_wanted *w = &e->wanted[c->wanted];
+    char place[PLACE_BYTES];
+
+    edit_change_place(w->where, w->line, place);
+    return err_set(err, SHEAF_ERR_ARGUMENT, "the sample \"%.300s\" %s %s", w->key, what, place);
 }
 
 /* Combines two changes of the same sample into one. Returns an error if they contradict each
@@ -239,9 +252,9 @@ static int merge_change(const struct edit *e, struct edit_change *to,
                         const struct edit_change *from, struct sheaf_error *err)
 {
     if ((to->is_deleted || from->is_deleted) && !(to->is_deleted && from->is_deleted))
-        return refuse_both(e, to, "is to be deleted, and also changed", err);
+        return refuse_both(e, from, "is to be deleted, and also changed", err);
     if (to->has_label && from->has_label && to->label != from->label)
-        return refuse_both(e, to, "is to get two different labels", err);
+        return refuse_both(e, from, "is to get two different labels", err);
     if (from->has_label) {
         to->has_label = true;
         to->label = from->label;

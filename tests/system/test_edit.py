@@ -354,8 +354,8 @@ class Edit(Case):
     def test_contradictions(self):
         before = self.pack()
         one = self.path("one.csv")
-        for text, words in ((b"cat/a00,dog\n", "deleted, and also changed"),
-                            (b"cat/a02,dog\ncat/a02.bin,cat\n", "two different labels"),
+        for text, words in ((b"cat/a00,dog\n", "deleted, and also changed (%s: line 1)" % one),
+                            (b"cat/a02,dog\ncat/a02.bin,cat\n", "two different labels (%s: line 2)" % one),
                             (b"cat/a02,\n", "has no label"),
                             (b"cat/a02,99\n", "label"),
                             (b"cat/a02,1\ncat/a04,dog\n", "the name of a class")):
