@@ -520,8 +520,8 @@ static int edit_write_shard(struct edit *e, const struct edit_shard *shard, size
     if (code == SHEAF_OK)
         code = edit_write_open_names(&r, err);
     if (code == SHEAF_OK)
-        code = walk_open(&r.walk, e->dataset, (uint32_t)shard->shard, NULL, limit, &r.read_bytes,
-                         e->options.interrupt, err);
+        code = walk_open(&r.walk, e->dataset, (uint32_t)shard->shard, NULL, limit,
+                         AHEAD_PIECES_MOST, &r.read_bytes, e->options.interrupt, err);
     if (code == SHEAF_OK) {
         code = take_records(&r, err);
         walk_close(&r.walk);

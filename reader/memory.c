@@ -33,6 +33,7 @@
 #include "reader/load/stream.h"
 #include "reader/load/unpack.h"
 #include "reader/epoch_order.h"
+#include "store/read_ahead.h"
 
 /* Usual number of uncompressed bytes of a read.
  *
@@ -44,10 +45,9 @@
  * A remote read is large enough to be worth a round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
-/* REMOTE_READS is the largest number of remote reads that run at the same time. At the start of an
- * epoch, this number is smaller: REMOTE_FIRST_BYTES divided by the size of a read, but at least
+/* At most AHEAD_PIECES_MOST remote reads run at the same time. At the start of an epoch, this
+ * number is smaller: REMOTE_FIRST_BYTES divided by the size of a read, but at least
  * REMOTE_FIRST_READS. */
-#define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
 #define REMOTE_FIRST_READS 4u
 #define READ_LEAST_BYTES   ((uint64_t)64 << 10)
@@ -433,7 +433,7 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     l->queued_most = l->lane_count + 2 * r->options.threads + 2;
     l->read_most = MAX(READ_LOCAL_BYTES / (loader_is_apart(l) ? 2 : 1), r->dataset->read_bytes);
     if (r->dataset->is_remote) {
-        l->queued_most = l->lane_count + REMOTE_READS;
+        l->queued_most = l->lane_count + AHEAD_PIECES_MOST;
         l->read_most = READ_REMOTE_BYTES;
     }
     while (l->read_most > READ_LEAST_BYTES

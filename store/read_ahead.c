@@ -13,7 +13,7 @@
 #include "store/read_item.h"
 
 #define PIECE_MOST  ((uint64_t)4 << 20)
-#define PIECE_LEAST ((uint64_t)64 << 10)
+#define PIECE_LEAST ((uint64_t)256 << 10)
 
 struct ahead_piece {
     struct read_item base;          /* the first member */
@@ -30,9 +30,14 @@ struct ahead {
     uint64_t next;                  /* the offset at which the next piece begins */
 };
 
-uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces)
+uint64_t ahead_memory(uint64_t budget_bytes, unsigned most)
 {
-    return pieces * MAX(MIN(budget_bytes / (16 * (uint64_t)pieces), PIECE_MOST), PIECE_LEAST);
+    return MAX(MIN(budget_bytes / 16, most * PIECE_MOST), PIECE_LEAST);
+}
+
+unsigned ahead_pieces(uint64_t memory_bytes, unsigned most)
+{
+    return (unsigned)MIN(MAX(memory_bytes / PIECE_LEAST, 1), (uint64_t)most);
 }
 
 static void begin_pieces(struct ahead *a)
@@ -132,9 +137,10 @@ static const struct store_ops ahead_ops = {
     .scheme = "", .read = ahead_read, .distrust = ahead_distrust, .close = ahead_close,
 };
 
-int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
+int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned most,
                struct sheaf_error *err)
 {
+    const unsigned pieces = ahead_pieces(memory_bytes, most);
     struct ahead *a = calloc(1, sizeof(*a));
 
     if (a == NULL)

@@ -15,9 +15,9 @@
 #include "tests/common_object.h"
 #include "tests/common_random.h"
 
-#define SIZE ((size_t)3000017)
+#define SIZE ((size_t)9000017)
 #define PIECES 4u
-#define MEMORY ((uint64_t)PIECES << 16)
+#define MEMORY ((uint64_t)PIECES << 18)
 
 static uint8_t content[SIZE];
 static struct sheaf_error error;
@@ -147,6 +147,24 @@ static void test_memory(void **state)
         assert_int_equal(ahead_memory((uint64_t)1 << 40, pieces), (uint64_t)pieces << 22);
         assert_true(ahead_memory((uint64_t)64 << 20, pieces) <= (uint64_t)4 << 20);
         assert_true(ahead_memory(0, pieces) > 0);
+        assert_int_equal(ahead_pieces(ahead_memory((uint64_t)1 << 30, pieces), pieces), pieces);
+    }
+    assert_int_equal(ahead_pieces(ahead_memory(0, AHEAD_PIECES_MOST), AHEAD_PIECES_MOST), 1);
+}
+
+/* Tests that after the first read, the next pieces are requested as well. */
+static void test_requests(void **state)
+{
+    struct far_object o;
+    struct store_object *object = &o.base;
+
+    (void)state;
+    for (unsigned most = 1; most <= AHEAD_PIECES_MOST; most++, object = &o.base) {
+        far_object_init(&o, "far://object", "1", content, SIZE);
+        assert_int_equal(ahead_wrap(&object, (uint64_t)most << 18, most, &error), SHEAF_OK);
+        must_read(object, 0, 1);
+        store_close(object);            /* waits for all reads that were begun */
+        assert_int_equal(o.reads, most);
     }
 }
 
@@ -156,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_from_start_to_end), cmocka_unit_test(test_hops),
         cmocka_unit_test(test_small_and_empty), cmocka_unit_test(test_failure),
         cmocka_unit_test(test_interruption), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_requests),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL);

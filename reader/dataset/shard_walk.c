@@ -11,7 +11,6 @@
 #include "base/flag.h"
 #include "base/hash_text.h"
 #include "reader/dataset/joined.h"
-#include "store/read_ahead.h"
 
 static int shard_walk_read_bytes(void *context, void *data, size_t size, size_t *got,
                                  struct sheaf_error *err)
@@ -54,20 +53,22 @@ static bool shard_walk_again(void *context)
 }
 
 /* Returns the memory for reading a remote shard ahead. */
-static uint64_t walk_ahead(size_t limit)
+static uint64_t walk_ahead(size_t limit, unsigned most)
 {
-    return ahead_memory(8 * (uint64_t)limit, AHEAD_PIECES_MOST);
+    return ahead_memory(8 * (uint64_t)limit, most);
 }
 
-unsigned walk_requests(uint64_t shard_bytes, size_t limit)
+unsigned walk_requests(uint64_t shard_bytes, size_t limit, unsigned most)
 {
-    const uint64_t piece = walk_ahead(limit) / AHEAD_PIECES_MOST;
+    const uint64_t memory = walk_ahead(limit, most);
+    const unsigned pieces = ahead_pieces(memory, most);
+    const uint64_t piece = memory / pieces;
 
-    return (unsigned)MAX(MIN((shard_bytes + piece - 1) / piece, (uint64_t)AHEAD_PIECES_MOST), 1u);
+    return (unsigned)MAX(MIN((shard_bytes + piece - 1) / piece, (uint64_t)pieces), 1u);
 }
 
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
-              const struct index_section *section, size_t limit,
+              const struct index_section *section, size_t limit, unsigned most,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err)
 {
@@ -90,7 +91,7 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
         code = joined_wrap(&w->object, section, err);
     }
     if (code == SHEAF_OK && w->object->is_remote) {
-        code = ahead_wrap(&w->object, walk_ahead(limit), AHEAD_PIECES_MOST, err);
+        code = ahead_wrap(&w->object, walk_ahead(limit, most), most, err);
         w->object->interrupt = interrupt;
     }
     if (code == SHEAF_OK && w->object->is_stream)

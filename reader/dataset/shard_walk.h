@@ -10,6 +10,7 @@
 #include "base/xxh3_wide.h"
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/frames.h"
+#include "store/read_ahead.h"
 #include "store/store.h"
 
 struct walk {
@@ -27,17 +28,18 @@ struct walk {
 };
 
 /* Returns the number of requests that run at the same time while a walk reads a remote shard of
- * `shard_bytes` bytes. `limit` must be the argument `limit` of walk_open. */
-unsigned walk_requests(uint64_t shard_bytes, size_t limit);
+ * `shard_bytes` bytes. `limit` and `most` must be the arguments of walk_open. */
+unsigned walk_requests(uint64_t shard_bytes, size_t limit, unsigned most);
 
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)
- * that is accepted.
+ * that is accepted. If the shard is remote, at most `most` requests run at the same time; `most`
+ * must be at most AHEAD_PIECES_MOST.
  *
  * A sample may be stored in several pieces (byte ranges), if other files lie between its files. If
  * `section` lists such pieces, they are read in the order of the list. `section` and `interrupt`
  * may be NULL. */
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
-              const struct index_section *section, size_t limit,
+              const struct index_section *section, size_t limit, unsigned most,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err);
 /* Lets the walk read frames (stored records) that are larger than its limit. They are read into the

@@ -21,10 +21,8 @@
 #include "store/interrupt.h"
 #include "store/read_ahead.h"
 
-/* If a remote shard is read as a stream, its next bytes are requested in advance. AHEAD_PIECES is
- * the number of requests at a time. Each request has an equal part of the memory for reading
- * ahead. */
-#define AHEAD_PIECES 4u
+/* smallest number of requests for a remote shard that is read as a stream */
+#define AHEAD_PIECES_LEAST 4u
 
 struct stream {
     /* The stream uses only fields that stay the same, and `pipe_shift`, which others do not use. */
@@ -33,7 +31,10 @@ struct stream {
     uint32_t lane;
     struct workers *workers;
     size_t largest;                 /* size of the largest frame that is accepted */
-    uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
+    /* If a remote shard is read as a stream, its next bytes are requested in advance: the memory
+     * for these bytes, and the largest number of requests at a time. */
+    uint64_t ahead_bytes;
+    unsigned ahead_most;
     /* index of the shard that is read now or next, in the epoch's order of shards */
     size_t place;
     size_t stride;                  /* distance to the stream's next shard */
@@ -74,7 +75,8 @@ static int begin_stream(struct loader *l, struct queue *q, uint32_t lane, struct
     s->stride = l->order.lanes;
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
-    s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit, AHEAD_PIECES) : 0;
+    s->ahead_most = MAX(AHEAD_PIECES_MOST / l->lane_count, AHEAD_PIECES_LEAST);
+    s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit, s->ahead_most) : 0;
     code = workers_open(&s->workers, 1, err);
     if (code != SHEAF_OK)
         free(s);
@@ -202,7 +204,7 @@ static int stream_open_shard(struct stream *s, struct sheaf_error *err)
     int code = stream_open_object(s, err);
 
     if (code == SHEAF_OK && s->object->is_remote && s->ahead_bytes != 0)
-        code = ahead_wrap(&s->object, s->ahead_bytes, AHEAD_PIECES, err);
+        code = ahead_wrap(&s->object, s->ahead_bytes, s->ahead_most, err);
     if (code == SHEAF_OK)
         s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)

@@ -151,7 +151,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
         return err_memory(err, strlen(x->dataset->urls[i]));
     before = interrupt_watch(x->options->interrupt);
     code = walk_open(&walk, x->dataset, i, section, (size_t)(x->options->memory_bytes / 2),
-                     &x->read_bytes, x->options->interrupt, err);
+                     AHEAD_PIECES_MOST, &x->read_bytes, x->options->interrupt, err);
     interrupt_watch(before);
     if (code != SHEAF_OK)
         return code;

@@ -31,9 +31,6 @@
  * counted. */
 #define TOLD_MOST 1000u
 #define PROGRESS_NS 100000000u
-/* number of requests for remote shards that should run at the same time; a reader has the same
- * number */
-#define REQUESTS 32u
 /* If the shards are remote, there may be more threads than processors. But each thread must have at
  * least this memory, in bytes. */
 #define THREAD_BYTES ((uint64_t)4 << 20)
@@ -111,6 +108,7 @@ struct checks {
     /* Largest size in bytes of a frame (stored record) that a thread may read while other threads
      * also read frames. Larger frames are read by one thread at a time. */
     size_t frame_limit;
+    unsigned requests;              /* largest number of requests at a time for one remote shard */
     /* memory for frames (stored records) larger than frame_limit; only one such frame is read at a
      * time */
     struct frames_large large;
@@ -597,7 +595,8 @@ static void verify_check_shard(struct job *job)
 
     await_section(c);
     code = walk_open(&walk, all->dataset, c->shard, c->open == NULL ? NULL : c->open->section,
-                     all->frame_limit, &all->read_bytes, all->options->interrupt, &c->error);
+                     all->frame_limit, all->requests, &all->read_bytes, all->options->interrupt,
+                     &c->error);
     if (code == SHEAF_OK) {
         walk_use_large(&walk, &all->large);
         if (c->open_error.message[0] != '\0' &&
@@ -771,19 +770,29 @@ static void choose_part(struct checks *all)
     }
 }
 
+/* Returns the number of requests for a remote shard that run at the same time. All threads together
+ * then have as many requests as a reader. */
+static unsigned verify_requests(const struct checks *all, unsigned threads)
+{
+    const unsigned shards = MAX(MIN(threads, all->end - all->first), 1u);
+
+    return (AHEAD_PIECES_MOST + shards - 1) / shards;
+}
+
 /* Returns the number of threads. Each thread checks one shard at a time. For a small remote shard,
  * a thread sends only a few requests at a time. In that case there are more threads, until about
- * REQUESTS requests run at the same time. */
+ * AHEAD_PIECES_MOST requests run at the same time. */
 static unsigned verify_threads(const struct checks *all, const struct sheaf_verify_options *own)
 {
     const uint64_t shard_bytes = all->total_bytes / MAX(all->end - all->first, 1u);
-    const uint64_t most = MIN(own->memory_bytes / THREAD_BYTES, (uint64_t)REQUESTS);
+    const uint64_t most = MIN(own->memory_bytes / THREAD_BYTES, (uint64_t)AHEAD_PIECES_MOST);
     unsigned threads = own->threads != 0 ? own->threads : MIN(workers_processors(), 8u);
 
     if (own->threads != 0 || !all->dataset->is_remote)
         return threads;
-    while (threads < most && threads * walk_requests(shard_bytes, verify_frame_limit(own, threads))
-                             < REQUESTS)
+    while (threads < most
+           && threads * walk_requests(shard_bytes, verify_frame_limit(own, threads),
+                                      verify_requests(all, threads)) < AHEAD_PIECES_MOST)
         threads++;
     return threads;
 }
@@ -827,6 +836,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     all.budget.limit = own.memory_bytes;
     threads = verify_threads(&all, &own);
     all.frame_limit = verify_frame_limit(&own, threads);
+    all.requests = verify_requests(&all, threads);
     all.large.limit = (size_t)(own.memory_bytes / 2);
     pthread_mutex_init(&all.large.lock, NULL);
     code = verify_allocate(&all, err);

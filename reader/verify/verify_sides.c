@@ -174,7 +174,8 @@ int verify_sides(const struct sheaf_dataset *d, uint32_t shard, size_t limit,
     int compared = SHEAF_OK, code = sides_open(&s, &has_any, err);
 
     if (code == SHEAF_OK) {
-        code = walk_open(&walk, d, shard, s.section, limit, &bytes, interrupt, err);
+        code = walk_open(&walk, d, shard, s.section, limit, AHEAD_PIECES_MOST, &bytes, interrupt,
+                         err);
         if (code == SHEAF_OK) {
             compared = has_any ? sides_compare(&s, &walk, &found) : SHEAF_OK;
             if (sides_were_compared(compared))

@@ -434,14 +434,31 @@ class AtOnce(servers.S3Case):
         self.assertLess(peak, (64 + 32) << 20)
 
     def test_verify_reads_ahead(self):
-        """One thread that verifies one shard must have 16 requests in progress."""
-        self.held.hold = 16
+        """One thread that verifies one shard must have as many requests in progress as a reader."""
         tree = make_tree(self.path("tree"), {"%02d.bin" % i: os.urandom(1 << 20)
                                              for i in range(20)})
         self.put_set(tree, "--shard-count", "1")
         support.sheaf("verify", "s3://there/set", "--threads", "1", "--memory", "64MiB",
                       env=self.env)
-        self.assertGreaterEqual(self.held.asked, 16)
+        self.assertGreaterEqual(self.held.asked, self.HELD)
+
+    def test_shards_without_an_index_are_read_ahead(self):
+        tree = make_tree(self.path("tree"), {"%02d.bin" % i: os.urandom(1 << 20)
+                                             for i in range(20)})
+        self.put_set(tree, "--shard-count", "1", side_files=False)
+
+        def hold(_method, key, _query):
+            """Holds requests from the first one on that does not begin with the first byte of the shard."""
+            if not self.held.hold and "shard-" in key and \
+                    not self.held.current.get("range", "bytes=0-").startswith("bytes=0-"):
+                self.held.hold = self.HELD - 2
+
+        self.held.fault = hold
+        for words in (["cat", "s3://there/set/", "--null", "--memory", "128MiB"],
+                      ["index", "s3://there/set", "--memory", "32MiB"]):
+            self.held.hold = 0
+            support.sheaf(*words, env=self.env)
+            self.assertGreaterEqual(self.held.asked, self.HELD - 2)
 
     def test_foreign_shards_are_looked_at_together(self):
         tree = make_tree(self.path("tree"), {"%03d.txt" % i: b"%d" % i for i in range(100)})
