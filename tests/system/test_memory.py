@@ -24,8 +24,8 @@ class LittleMemory(Case):
     @classmethod
     def share(cls):
         rng = random.Random(seed())
-        files = {"%04d.bin" % i: rng.randbytes(rng.randrange(8000)) for i in range(1000)}
-        for i in range(0, 1000, 250):
+        files = {"%04d.bin" % i: rng.randbytes(rng.randrange(8000)) for i in range(600)}
+        for i in range(0, 600, 150):
             files["%04d.bin" % i] = rng.randbytes(3 * MB)
         source = make_tree(os.path.join(cls.shared, "source"), files)
         cls.samples = len(files)
@@ -51,13 +51,13 @@ class LittleMemory(Case):
 
     def test_outliers_and_lanes_change_nothing(self):
         for (container, codec), folder in self.data_sets.items():
-            for lanes in (1, 512):
+            for lanes in (1, 256):
                 for more in ((), ("--no-shuffle",)):
                     words = (folder, "--lanes", lanes, *more)
                     with self.subTest(words=words):
-                        found = statistics(*words, "--memory", "40MB")
+                        found = statistics(*words, "--memory", "22MB")
                         self.assertEqual(found["samples"], self.samples)
-                        self.assertLessEqual(found["memory_peak_bytes"], 40 * MB)
+                        self.assertLessEqual(found["memory_peak_bytes"], 22 * MB)
 
     def test_what_is_drawn_alone_comes_in_the_same_order(self):
         for codec in CODECS:
@@ -65,18 +65,18 @@ class LittleMemory(Case):
             self.assertEqual(listing(folder, "--memory", "6MB"), listing(folder))
 
     def test_a_compressed_sample_takes_little_more_than_itself(self):
-        files = {"%d.bin" % i: random.Random(i).randbytes(20 * MB) for i in range(2)}
+        files = {"%d.bin" % i: random.Random(i).randbytes(10 * MB) for i in range(2)}
         source = make_tree(self.path("large"), files)
         for codec in CODECS:
             folder = self.path("large-" + codec)
             pack(source, folder, "webdataset", codec)
-            found = statistics(folder, "--memory", "21MB", "--no-shuffle")
-            self.assertEqual(found["payload_bytes"], 40 * MB)
-            self.assertLessEqual(found["memory_peak_bytes"], 21 * MB)
+            found = statistics(folder, "--memory", "11MB", "--no-shuffle")
+            self.assertEqual(found["payload_bytes"], 20 * MB)
+            self.assertLessEqual(found["memory_peak_bytes"], 11 * MB)
 
     def test_what_is_not_in_the_budget_is_little(self):
         files = {"%03d.bin" % i: random.Random(i).randbytes(20000) for i in range(200)}
-        files.update(("x%d.bin" % i, random.Random(i).randbytes(16 * MB)) for i in range(4))
+        files.update(("x%d.bin" % i, random.Random(i).randbytes(16 * MB)) for i in range(3))
         source = make_tree(self.path("mixed"), files)
         for codec in CODECS:
             folder = self.path("mixed-" + codec)
@@ -89,8 +89,8 @@ class LittleMemory(Case):
 
     def test_many_lanes_take_little_more(self):
         rng = random.Random(seed())
-        source = make_tree(self.path("many"), {"%05d.bin" % i: rng.randbytes(rng.randrange(8000))
-                                               for i in range(15000)})
+        source = make_tree(self.path("many"), {"%04d.bin" % i: rng.randbytes(rng.randrange(24000))
+                                               for i in range(5000)})
         pack(source, self.path("set"), "tfrecord")
         peak = peak_memory([SHEAF, "cat", self.path("set"), "--null", "--memory", "48MiB",
                             "--lanes", "512"])
@@ -100,7 +100,7 @@ class LittleMemory(Case):
         """Columns of captions, numbers and values of 20 kB, some of which are kept in memory and some read with each
         sample. The limit is that of the reader without columns."""
         rng = random.Random(seed())
-        keys = ["%05d" % i for i in range(3000)]
+        keys = ["%04d" % i for i in range(1500)]
         source = make_tree(self.path("base"), {key + ".bin": rng.randbytes(rng.randrange(8000)) for key in keys})
         folder = self.path("wide")
         pack(source, folder, "webdataset", "none", "--shard-size", "3MB")
@@ -143,7 +143,7 @@ class LittleMemory(Case):
             text = done.stderr.decode()
             self.assertIn("--memory", text)
             least = re.search(r"at least (\d+)", text).group(1)
-            found = statistics(folder, "--memory", least, "--lanes", 4, "--limit", 300)
+            found = statistics(folder, "--memory", least, "--lanes", 4, "--limit", 200)
             self.assertLessEqual(found["memory_peak_bytes"], int(least))
 
     def test_all_that_a_stream_read_is_counted(self):
