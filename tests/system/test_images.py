@@ -96,12 +96,13 @@ class Fixed(Case):
     def test_small_files_that_become_large(self):
         """A block of tiny files is encoded again, with the memory that their JPEGs need."""
         flat = images.saved(images.photo(8, 8).resize((1500, 1200), 0), "PNG", compress_level=9)
+        expected = images.converted(flat, 100)
         tree = make_tree(self.path("flat"), {"c/%d.jpg" % i: flat for i in range(40)})
         self.assertLess(len(flat), 50000)
         pack(tree, self.path("flat-set"), "recordio", "none", "--fix-images", "--quality", "100")
         folder = self.unpacked("flat-set")
         for i in range(40):
-            self.assertEqual(read(os.path.join(folder, "c/%d.jpg" % i)), images.converted(flat, 100))
+            self.assertEqual(read(os.path.join(folder, "c/%d.jpg" % i)), expected)
 
 
 class Upright(Case):

@@ -8,6 +8,16 @@ from .common import Sample, crc32c, image_field, need, parse_labels, split_name
 MAGIC = struct.pack("<I", 0xced7230a)
 
 
+def magics(payload):
+    """Returns where a record contains the magic number at a multiple of 4."""
+    found, at = [], payload.find(MAGIC)
+    while at >= 0:
+        if at % 4 == 0:
+            found.append(at)
+        at = payload.find(MAGIC, at + 1)
+    return found
+
+
 def recordio_frames(data):
     """Yields (offset, frame, payload) of each record, with parts joined around the magic number."""
     at, start, parts = 0, 0, []
@@ -25,8 +35,7 @@ def recordio_frames(data):
         at = padded
         if flag in (0, 3):
             payload = MAGIC.join(parts)
-            aligned = [payload[i:i + 4] for i in range(0, len(payload) & ~3, 4)]
-            need(len(parts) == 1 + aligned.count(MAGIC), "split elsewhere than at the magic")
+            need(len(parts) == 1 + len(magics(payload)), "split elsewhere than at the magic")
             yield start, data[start:at], payload
             parts = []
     need(not parts, "the last record is not complete")
