@@ -83,8 +83,9 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MT $@ -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
 # The sanitized tests are compiled without optimization, in half of the time: their own code takes
-# little of the time in which they run.
-$(BUILD)/tests/%.o: ALL_CFLAGS += $(if $(SANITIZE),-O0)
+# little of the time in which they run. The code that they share includes a server and generators of
+# random data, which take more.
+$(BUILD)/tests/test_%.o: ALL_CFLAGS += $(if $(SANITIZE),-O0)
 
 # Weights that do not depend on the machine.
 $(BUILD)/image/resample_axis.o $(BUILD)/image/crop_draw.o $(BUILD)/image/crop_mask.o: ALL_CFLAGS += -ffp-contract=off
@@ -217,11 +218,13 @@ UBSAN = BUILD=$(BUILD)/ubsan SANITIZE=undefined CFLAGS="-O1 -g"
 # If a program starts no thread, takes no lock and handles no signal, ThreadSanitizer finds nothing
 # in it that AddressSanitizer does not find. Half of the test programs contain no call that does so.
 # They are omitted, but a program that nm cannot read is not. The model checker is omitted because it
-# lets only one run go on at a time. The threads of a run are tested by test_pack.
+# lets only one run go on at a time. The threads of a run are tested by test_pack. With huge pages for
+# the sanitizer's own memory, tests that use much memory take less time.
 OMITTED_BY_TSAN = $(BUILD)/tests/test_fence $(shell for program in $(TESTS); do \
     calls=$$(nm -D --undefined-only $$program) \
     && ! echo "$$calls" | grep -q 'pthread_\|sigaction' && echo $$program; done)
 TSAN = BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" \
+       TSAN_OPTIONS="no_huge_pages_for_shadow=0 $(TSAN_OPTIONS)" \
        OMITTED="$(OMITTED_BY_TSAN:$(BUILD)/%=$(BUILD)/tsan/%)"
 .PHONY: units
 units: $(TESTS)
