@@ -152,6 +152,22 @@ static void whole_shards_are_read_whatever_the_pieces(void **state)
     }
 }
 
+/* Returns whether QUICK leaves out case number `number`. QUICK keeps every third case, because each
+ * case takes large pieces of memory, which is slow under a sanitizer. */
+static bool quick_omits(size_t number)
+{
+    return getenv("QUICK") != NULL && number % 3 != 0;
+}
+
+static bool is_offset(const struct outcome *out, size_t length)
+{
+    size_t i = 0;
+
+    while (i < out->count && out->offsets[i] != length)
+        i++;
+    return i < out->count;
+}
+
 /* Reads every prefix of a shard. The result must be the samples 0, 1, ..., k - 1. There must be an
  * error, unless the prefix ends between two records and the container has no end mark. */
 static void every_prefix_is_found_out(void **state)
@@ -161,10 +177,12 @@ static void every_prefix_is_found_out(void **state)
         char path[64];
         size_t size, silent = 0;
         uint8_t *data = shard_bytes(containers[f], &size, path);
+        struct outcome whole, a, b;
 
+        run_frames(containers[f], data, size, 1 << 20, &whole);
         for (size_t length = 0; length < size; length++) {
-            struct outcome a, b;
-
+            if (quick_omits(length) && !is_offset(&whole, length))
+                continue;
             run_frames(containers[f], data, length, 1 << 20, &a);
             for (size_t i = 0; i < a.count; i++)
                 assert_int_equal(a.numbers[i], i);
@@ -194,6 +212,8 @@ static void every_flipped_byte_of_tfrecord_is_found(void **state)
     for (size_t i = 0; i < size; i++) {
         struct outcome out;
 
+        if (quick_omits(i))
+            continue;
         data[i] ^= (uint8_t)(1 + i % 255);
         run_frames(&tfrecord_ops, data, size, 1 << 20, &out);
         data[i] ^= (uint8_t)(1 + i % 255);
