@@ -243,7 +243,7 @@ class Interrupted(servers.S3Case):
         chance = support.random.Random(support.seed())
         for _ in range(5):
             process = self.start("--resume")
-            time.sleep(chance.random() * 0.3)
+            time.sleep(chance.random() * 0.2)
             process.kill()
             process.wait()
             self.check_unfinished(process)
