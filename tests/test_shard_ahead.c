@@ -317,6 +317,7 @@ static void memory_for_kept_records_is_used_again(void **state)
             room = shards_kept_bytes(s, 0);
         }
         assert_int_equal(samples, set.samples);
+        assert_true(room != 0);
         /* Without spare memory, each of the six shards would have new memory. */
         assert_in_range(most, room, 4 * room - 1);
         must(sheaf_reader_begin_epoch(reader, epoch + 1));

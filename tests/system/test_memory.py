@@ -55,9 +55,9 @@ class LittleMemory(Case):
                 for more in ((), ("--no-shuffle",)):
                     words = (folder, "--lanes", lanes, *more)
                     with self.subTest(words=words):
-                        found = statistics(*words, "--memory", "22MB")
+                        found = statistics(*words, "--memory", "16MB")
                         self.assertEqual(found["samples"], self.samples)
-                        self.assertLessEqual(found["memory_peak_bytes"], 22 * MB)
+                        self.assertLessEqual(found["memory_peak_bytes"], 16 * MB)
 
     def test_what_is_drawn_alone_comes_in_the_same_order(self):
         for codec in CODECS:
@@ -81,7 +81,7 @@ class LittleMemory(Case):
         for codec in CODECS:
             folder = self.path("mixed-" + codec)
             pack(source, folder, "tfrecord", codec)
-            for memory in (20, 40):
+            for memory in (20, 30):
                 with self.subTest(codec=codec, memory=memory):
                     peak = peak_memory([SHEAF, "cat", folder, "--null", "--memory",
                                         "%dMB" % memory, "--threads", "8"])
