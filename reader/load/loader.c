@@ -286,7 +286,7 @@ int loader_begin_alone(struct loader *l, const struct run *run, enum loader_shar
      * requests would take longer. */
     whole.step_bytes = UINT64_MAX;
     if (plan.step_bytes != 0 && run->shard->object->is_remote)
-        code = loader_begin(l, &whole, LOADER_SOON, read, err);
+        code = try_to_begin(l, &whole, LOADER_SOON, read, err);
     return code == SHEAF_END ? loader_begin(l, &plan, share, read, err) : code;
 }
 
