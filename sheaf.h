@@ -68,6 +68,8 @@ SHEAF_API const char *sheaf_version(void);
 struct sheaf_dataset; struct sheaf_reader; struct sheaf_kept; struct sheaf_channel;
 struct sheaf_pixels_pool; struct sheaf_pixels_batch;
 struct sheaf_plan; struct sheaf_packer; struct sheaf_encoder; struct sheaf_read_options;
+/* The limit of each option `threads` and `jobs`. A larger number returns SHEAF_ERR_ARGUMENT. */
+#define SHEAF_THREADS_MOST 1024u
 
 /* ---- Errors (sheaf_errors) ------------------------------------------------------------------ */
 #define SHEAF_OK    0       /* success; a reader returned a sample */

@@ -103,9 +103,9 @@ int workers_open(struct workers **workers, unsigned threads, struct sheaf_error 
 {
     struct workers *w;
 
-    if (threads > WORKERS_MOST)
+    if (threads > SHEAF_THREADS_MOST)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%u threads are more than %u", threads,
-                       WORKERS_MOST);
+                       SHEAF_THREADS_MOST);
     w = calloc(1, sizeof(*w) + threads * sizeof(w->threads[0]));
     if (w == NULL)
         return err_memory(err, sizeof(*w));

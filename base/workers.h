@@ -35,11 +35,9 @@ struct job {
     bool awaited;
 };
 
-/* The largest number of threads of a pool. If a program starts tens of thousands of threads, the
- * process runs out of memory mappings, and crashes. */
-#define WORKERS_MOST 1024
-
-/* Starts the threads of a pool. Fails if `threads` is more than WORKERS_MOST. */
+/* Starts the threads of a pool. Returns SHEAF_ERR_ARGUMENT if `threads` is more than
+ * SHEAF_THREADS_MOST. Tens of thousands of threads would use up the process's memory mappings, and
+ * the process would crash. */
 int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err);
 
 /* Queues a job. May be called on any thread. */

@@ -399,7 +399,7 @@ static unsigned jobs_of(const struct pack_run *run)
     const unsigned jobs = run->options->jobs == 0 ? MIN(workers_processors(), 8u)
                                                   : run->options->jobs;
 
-    return run->setup->source->is_remote ? MIN(jobs + FETCHING_JOBS, WORKERS_MOST) : jobs;
+    return run->setup->source->is_remote ? MIN(jobs + FETCHING_JOBS, SHEAF_THREADS_MOST) : jobs;
 }
 
 static int open_engine(struct running *r, struct sheaf_error *err)

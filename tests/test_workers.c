@@ -135,10 +135,10 @@ static void test_too_many_threads(void **state)
     struct sheaf_error error;
 
     (void)state;
-    assert_int_equal(workers_open(&workers, WORKERS_MOST, &error), SHEAF_OK);
+    assert_int_equal(workers_open(&workers, SHEAF_THREADS_MOST, &error), SHEAF_OK);
     workers_close(workers);
     workers = NULL;
-    assert_int_equal(workers_open(&workers, WORKERS_MOST + 1, &error), SHEAF_ERR_ARGUMENT);
+    assert_int_equal(workers_open(&workers, SHEAF_THREADS_MOST + 1, &error), SHEAF_ERR_ARGUMENT);
     assert_string_equal(error.message, "1025 threads are more than 1024");
     assert_null(workers);
 }

@@ -58,11 +58,11 @@ extern const struct choice duplicate_keys_choices[];
                  "as KEY-2, or leave it out" }
 
 #define THREADS_ROW(options, what)                                                              \
-    { "threads", OPTION_COUNT, "N", .count = &(options)->threads, .most = 1024,                 \
-      .standard = "one per processor, at most 8", .meaning = (what) }
+    { "threads", OPTION_COUNT, "N", .count = &(options)->threads,                               \
+      .most = SHEAF_THREADS_MOST, .standard = "one per processor, at most 8", .meaning = (what) }
 #define JOBS_ROW(options, what)                                                                 \
-    { "jobs", OPTION_COUNT, "N", .letter = 'j', .count = &(options)->jobs, .most = 1024,        \
-      .standard = "one per processor, at most 8", .meaning = (what) }
+    { "jobs", OPTION_COUNT, "N", .letter = 'j', .count = &(options)->jobs,                      \
+      .most = SHEAF_THREADS_MOST, .standard = "one per processor, at most 8", .meaning = (what) }
 #define MEMORY_ROW(options, what)                                                               \
     { "memory", OPTION_SIZE, "SIZE", .number = &(options)->memory_bytes, .meaning = (what) }
 

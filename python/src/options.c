@@ -23,12 +23,9 @@ static int refuse_type(const struct option *option, const char *expected, PyObje
     return -1;
 }
 
-/* The largest number of threads that the library starts for one object. */
-#define THREADS_MOST 1024u
-
 static int options_set_number(void *member, const struct option *option, PyObject *value)
 {
-    const unsigned long long most = option->kind == OPTION_THREADS ? THREADS_MOST
+    const unsigned long long most = option->kind == OPTION_THREADS ? SHEAF_THREADS_MOST
                                     : option->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
     PyObject *index = PyNumber_Index(value);
     unsigned long long number;

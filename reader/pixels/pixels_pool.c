@@ -76,7 +76,7 @@ int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned 
         return err_memory(err, sizeof(*p));
     image_memory_open(&p->memory, memory_bytes);
     code = crop_plan_open(&p->plan, options, err);
-    p->threads = threads != 0 ? threads : MIN(workers_processors(), WORKERS_MOST);
+    p->threads = threads != 0 ? threads : MIN(workers_processors(), SHEAF_THREADS_MOST);
     if (code == SHEAF_OK)
         code = workers_open(&p->workers, p->threads, err);
     if (code != SHEAF_OK) {
