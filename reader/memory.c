@@ -196,7 +196,7 @@ void memory_choose(struct sheaf_reader *r)
         l->shards.keep_lines = false;
         choose_kept_columns(r);
     }
-    l->step_bytes = 0;
+    l->step_bytes[false] = l->step_bytes[true] = 0;
     l->lead = d->is_stream || l->keep <= 1 ? 1 : MAX(LANE_DUE / l->lane_count, 2);
     l->queue_ops = d->is_stream ? &queue_streamed
                  : l->keep == 0 ? &queue_as_drawn : &queue_in_order;
@@ -414,7 +414,8 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 
     /* Blocks are decompressed in small steps. If a whole block were decompressed, it would stay in
      * memory until its last sample is returned. */
-    l->step_bytes = unpack_step(r->dataset->is_remote);
+    l->step_bytes[false] = unpack_step(false);
+    l->step_bytes[true] = unpack_step(true);
     l->queued_most = reads;
     l->read_most = MIN(MAX(bytes, READ_TINY_BYTES), BLOCK_BYTES / 2);
     if (l->keep <= 1 || n->foresight > left / FORESIGHT_PART)
@@ -460,7 +461,8 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
  * codec block that is decompressed in small steps. */
 static uint64_t works_memory(const struct loader *l)
 {
-    const uint64_t each = 2 * sizeof(struct work) + l->step_bytes + l->read_most / 32;
+    const uint64_t each = 2 * sizeof(struct work) + l->step_bytes[l->dataset->is_remote]
+                          + l->read_most / 32;
 
     return (l->lane_count + 4u) * each;
 }
@@ -482,7 +484,7 @@ static struct shares share_out(struct loader *l, const struct needs *n, uint64_t
     l->outsize_bytes = UINT64_MAX;
     if (!loader_is_apart(l))
         return s;
-    s.heap_bytes = left - MIN(left / 4, l->step_bytes != 0 ? works_memory(l) : least);
+    s.heap_bytes = left - MIN(left / 4, loader_reads_in_steps(l) ? works_memory(l) : least);
     s.lend_bytes = s.heap_bytes - MIN(s.heap_bytes, n->frames);
     if (n->frames_most > s.heap_bytes)
         l->outsize_bytes = s.heap_bytes / OUTSIZE_PART;
@@ -536,7 +538,7 @@ static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *s
     if (fit_chunks(r, n, left) && l->keep != 0)
         idle = MIN(idle, IDLE_BYTES);
     l->shards.idle_most_bytes = MAX(sections, idle);
-    if (l->step_bytes != 0) {
+    if (loader_reads_in_steps(l)) {
         l->coming_count = 0;
         left -= n->foresight;
     }
@@ -594,7 +596,7 @@ int memory_share_out(struct sheaf_reader *r)
     if (code != SHEAF_OK)
         return code;
     r->table_bytes = n.tables;
-    r->lane_most = n.foresight == 0 || l->step_bytes == 0 ? 0 : lane_most(l, &n);
+    r->lane_most = n.foresight == 0 || !loader_reads_in_steps(l) ? 0 : lane_most(l, &n);
     for (uint32_t i = 0; code == SHEAF_OK && r->lane_most != 0 && i < l->lane_count; i++)
         code = lane_foresee(&r->lanes[i], r->lane_most, &r->error);
     if (code != SHEAF_OK)

@@ -158,7 +158,8 @@ static size_t horizon_read_block(struct loader *l, struct horizon *h, struct sha
                                  const struct wanted *list, size_t count)
 {
     struct run runs[SHARE_MOST];
-    struct read_plan plan = { .runs = runs, .apart = true, .step_bytes = l->step_bytes };
+    struct read_plan plan = { .runs = runs, .apart = true,
+                              .step_bytes = l->step_bytes[shard->object->is_remote] };
     struct read *read;
     size_t n;
 

@@ -68,8 +68,8 @@ struct loader {
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
     /* 0 if memory has room for whole codec blocks. Otherwise only the needed records of a block are
      * decompressed, and its stored bytes are read in steps of this number of bytes (struct
-     * read_plan). */
-    uint64_t step_bytes;
+     * read_plan). step_bytes[false] is for local shards, and step_bytes[true] for remote ones. */
+    uint64_t step_bytes[2];
     /* Largest size of a frame (stored record) that may be in the shuffle buffer. For a larger
      * frame, the buffer has only the sample's number, and the sample is read when it is drawn. */
     uint64_t outsize_bytes;
@@ -89,11 +89,17 @@ struct loader {
     struct watch watch;             /* interrupts waits, and reports progress during waits */
 };
 
+/* Returns whether codec blocks are decompressed in steps, because memory has no room for them. */
+static inline bool loader_reads_in_steps(const struct loader *l)
+{
+    return l->step_bytes[false] != 0;
+}
+
 /* Returns true if each item (record in memory) has an allocation of its own. Otherwise all items of
  * a read are in one block. */
 static inline bool loader_is_apart(const struct loader *l)
 {
-    return l->keep > 1 || l->step_bytes != 0;
+    return l->keep > 1 || loader_reads_in_steps(l);
 }
 
 /* Waits until the shard is open. Returns the result of opening it, or SHEAF_ERR_INTERRUPTED if the

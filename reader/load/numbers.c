@@ -384,7 +384,7 @@ int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, s
                     .queues = &c.queue, .queue_count = 1, .keep = 1, .queued_most = READS_MOST,
                     .read_most = NUMBERS_BYTES,
                     /* A remote codec block is read with one request if there is enough memory. */
-                    .step_bytes = dataset->is_remote ? UINT64_MAX : unpack_step(false),
+                    .step_bytes = { unpack_step(false), UINT64_MAX },
                     .outsize_bytes = UINT64_MAX, .spare_most_bytes = UINT64_MAX,
                     .watch = { .progress = o->progress, .context = o->context,
                                .interrupt = o->interrupt, .stage = "read" } },

@@ -26,7 +26,7 @@
  * size, because small reads would decompress the same block several times. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
-    return l->step_bytes != 0 ? l->read_most
+    return loader_reads_in_steps(l) ? l->read_most
          : MIN(l->read_most, READ_FIRST_BYTES * (1 + planned));
 }
 
@@ -52,7 +52,7 @@ static uint64_t stop_of(const struct loader *l, const struct index_section *s, u
 
     if (s->blocks == NULL)
         return stop;
-    if (l->step_bytes != 0)
+    if (loader_reads_in_steps(l))
         return s->blocks[index_block_of(s, begin) + 1].raw_offset;
     block = index_block_of(s, MIN(stop, s->offsets[s->samples]) - 1);
     return s->blocks[block].raw_offset > begin ? s->blocks[block].raw_offset
@@ -94,7 +94,7 @@ void stretch_begin(struct stretch *t, const struct loader *l, struct shard *shar
     t->plan = (struct read_plan){ .runs = t->runs, .run_count = 1, .apart = loader_is_apart(l) };
     /* If a record is in several blocks, stretch_add adds no record to it. */
     if (extent_is_in_block(&t->runs[0]))
-        t->plan.step_bytes = l->step_bytes;
+        t->plan.step_bytes = l->step_bytes[shard->object->is_remote];
 }
 
 bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skipped)
@@ -119,7 +119,7 @@ bool stretch_add(struct stretch *t, uint64_t record, bool resumed, uint32_t skip
     }
     if (s->offsets[record + 1] > t->stop || (!is_next && t->plan.run_count == t->run_most))
         return false;
-    if (t->loader->step_bytes != 0) {
+    if (loader_reads_in_steps(t->loader)) {
         const uint64_t bytes = index_frame_bytes(s, record);
 
         if (bytes > t->left)
