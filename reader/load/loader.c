@@ -287,7 +287,7 @@ int loader_begin_alone(struct loader *l, const struct run *run, enum loader_shar
     whole.step_bytes = UINT64_MAX;
     if (plan.step_bytes != 0 && run->shard->object->is_remote)
         code = try_to_begin(l, &whole, LOADER_SOON, read, err);
-    return code == SHEAF_END ? loader_begin(l, &plan, share, read, err) : code;
+    return code == SHEAF_END ? try_to_begin(l, &plan, share, read, err) : code;
 }
 
 uint64_t loader_alone_bytes(const struct run *run)

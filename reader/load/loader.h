@@ -123,8 +123,9 @@ enum loader_share {
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
 /* Begins a read of a run of a single record. If the record is in a codec block, decompresses only
- * the record, so that little memory is needed. `share` says which memory may be used. Otherwise
- * like loader_begin. */
+ * the record, so that little memory is needed. `share` says which memory may be used. Does not free
+ * memory first: while memory is short, each drawn sample begins such a read, and would close the
+ * shards that the next ones need. Otherwise like loader_begin. */
 int loader_begin_alone(struct loader *loader, const struct run *run, enum loader_share share,
                        struct read **read, struct sheaf_error *err);
 /* Makes a read without a plan. A stream will fill it with the samples that arrive next. */
