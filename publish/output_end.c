@@ -20,8 +20,7 @@
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
-                                         CONVERTED_NAME,
-                                          "shardindex.json" };
+                                          CONVERTED_NAME, "shardindex.json" };
     const struct output *o = context;
     const size_t size = strlen(o->prefix);
     size_t digits;

@@ -8,8 +8,8 @@
 
 #include "store/store.h"
 
-/* Largest number of reads from remote stores that a reader, or a command that reads whole shards,
- * has under way at the same time. */
+/* Largest number of requests for one remote object at the same time. Epochs and verify also have
+ * about this number in total, and divide it among their lanes or threads. */
 #define AHEAD_PIECES_MOST 32u
 
 /* Replaces *object by a new object, which reads the original object ahead. The new object can only

@@ -770,8 +770,8 @@ static void choose_part(struct checks *all)
     }
 }
 
-/* Returns the number of requests for a remote shard that run at the same time. All threads together
- * then have as many requests as a reader. */
+/* Returns the number of requests for a remote shard that run at the same time. The requests are
+ * divided among the threads, so that all threads together have about AHEAD_PIECES_MOST. */
 static unsigned verify_requests(const struct checks *all, unsigned threads)
 {
     const unsigned shards = MAX(MIN(threads, all->end - all->first), 1u);

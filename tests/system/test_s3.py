@@ -436,7 +436,7 @@ class AtOnce(servers.S3Case):
         self.assertLess(peak, (64 + 32) << 20)
 
     def test_verify_reads_ahead(self):
-        """One thread that verifies one shard must have as many requests in progress as a reader."""
+        """Tests that a single thread has HELD requests in progress while it verifies one shard."""
         tree = make_tree(self.path("tree"), {"%02d.bin" % i: os.urandom(1 << 20)
                                              for i in range(20)})
         self.put_set(tree, "--shard-count", "1")
