@@ -1465,8 +1465,9 @@ SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char 
     size_t count);
 /* Reads the class names in a data set or a file, as packing does with its option `classes`, so that
  * a program can give them to sheaf_packer_set_classes. Calls `found` for each class, in the order
- * of the numbers, with 0 samples. The first class has the number label_base in a file, and its own
- * number in a data set. */
+ * of the numbers, with 0 samples; the names are valid only during the call. The first class has the
+ * number label_base in a file, and its own number in a data set. label_base must not be negative.
+ * On failure, `found` is not called. May be called on any thread. */
 SHEAF_CALL int sheaf_class_list(const char *path, int label_base, sheaf_class_count_fn *found,
     void *context, struct sheaf_error *error);
 /* Appends a copy of the sample to the data set. Blocks until the memory budget has room for the

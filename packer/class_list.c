@@ -265,7 +265,10 @@ int sheaf_class_list(const char *path, int label_base, sheaf_class_count_fn *fou
     struct sheaf_pack_options options = { .classes = path, .label_base = label_base };
     struct class_list list = { .count = 0 };
     struct sheaf_error failed;
-    const int code = class_list_take(&list, &options, &failed);
+    const int code = path == NULL || label_base < 0
+                   ? err_set(&failed, SHEAF_ERR_ARGUMENT, "a list of classes needs a path and a "
+                             "label_base that is not negative")
+                   : class_list_take(&list, &options, &failed);
 
     for (size_t i = 0; code == SHEAF_OK && i < list.count; i++)
         found(context, &(struct sheaf_class_count){

@@ -431,6 +431,8 @@ static void test_classes_are_read(void **state)
     tree_text(&tree, "page", "<html>\n<meta charset=\"x\">");
     assert_classes("page", 0, SHEAF_ERR_CORRUPT, "");
     assert_classes("none", 0, SHEAF_ERR_NOT_FOUND, "");
+    assert_classes("lines", -1, SHEAF_ERR_ARGUMENT, "");
+    assert_int_equal(sheaf_class_list(NULL, 0, append_class, NULL, &err), SHEAF_ERR_ARGUMENT);
     options.label_base = 1;
     open_packer("out");
     assert_int_equal(sheaf_packer_set_classes(packer, classes, 2), SHEAF_OK);
