@@ -51,7 +51,7 @@ def _keys_file(folder: str, keys: Iterable[str]) -> str:
 
 
 def _labels_file(folder: str, labels: Mapping[str, Label]) -> str:
-    if not isinstance(labels, Mapping):
+    if not hasattr(labels, "items"):
         raise TypeError("labels must be a path, or a mapping from keys to labels, not %r" % (labels,))
     path = os.path.join(folder, "labels.jsonl")
     with open(path, "w", encoding="utf-8", newline="\n") as file:

@@ -89,7 +89,8 @@ def state_of(order: Order, place: Place, batches: int, batch_size: int, world_si
             "skipped": place.skipped + skipped}
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Returns whether the value is a whole number that is not negative, also of NumPy."""
     try:
         return operator.index(value) >= 0
     except TypeError:
@@ -139,7 +140,7 @@ def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Op
         if name not in state:
             raise sheaf.ArgumentError("the state is damaged: it has no %r" % name)
     for name in _COUNTS:
-        if not _is_count(state[name]):
+        if not is_count(state[name]):
             raise sheaf.ArgumentError("the state is damaged: %r is %r, expected a whole number that is not negative"
                                       % (name, state[name]))
     if not order.fingerprint:

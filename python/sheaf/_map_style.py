@@ -14,7 +14,7 @@ import torch
 import torch.utils.data
 
 import sheaf
-from sheaf._loader import BITS, MASK, Order
+from sheaf._loader import BITS, MASK, Order, is_count
 from sheaf._batch import Batch
 from sheaf._decode import Decode, Decoded, Told, decode_all, named, times, unstopped, warn_all
 from sheaf._member import check_rank, rank_of
@@ -124,7 +124,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         if on_error not in ("fail", "skip"):
             raise sheaf.ArgumentError("on_error is %r: expected fail or skip" % (on_error,))
         self.on_error = on_error
-        if not isinstance(elastic, int) or elastic < 1:
+        if not is_count(elastic) or elastic == 0:
             raise sheaf.ArgumentError("elastic is %r: expected a whole number above 0" % (elastic,))
         self._finds_rank = rank is None and world_size is None
         self.rank, self.world_size = rank_of(rank, world_size, self.dataset)
@@ -272,7 +272,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def _samples(self, numbers: Sequence[int]) -> Any:
         """Returns the samples of these numbers as a Batch or a list."""
         if len(numbers) == 0 or max(numbers) < 1 << BITS:
-            if not self.dataset.is_stream:      # a stream has no numbers, which the call below says
+            # For a stream, get() raises an error.
+            if not self.dataset.is_stream and len(numbers) > 0 and \
+                    not 0 <= min(numbers) <= max(numbers) < len(self.dataset):
                 numbers = [self.dataset._number_of(number) for number in numbers]
             own = {name: self._options[name] for name in ("memory_bytes", "columns", "missing")
                    if name in self._options}
