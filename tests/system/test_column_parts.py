@@ -68,6 +68,7 @@ class Shared(Case):
             found[tar[at:at + 100].rstrip(b"\0").decode()] = tar[at + 512:at + 512 + size]
         assert {name: data for name, data in found.items() if name.endswith(".cap.txt")} == {
             key_of(i) + ".cap.txt": caption(key_of(i)).encode() for i in range(COUNT) if i % 7 != 0}
+        assert caption(key_of(8)).encode() in cls.expected
         sheaf("column", "add", cls.base, "--name", "whole", "--from", cls.list)
 
     def setUp(self):
@@ -97,7 +98,7 @@ class Shared(Case):
         """The column cap has the values of the column that was added at once."""
         expected = self.expected if at_once is None else values(at_once)
         self.assertTrue(values(self.dest) == expected, "the values differ")
-        sheaf("verify", self.dest, "--columns", "cap")
+        sheaf("verify", self.dest, "--columns", "cap,whole")
 
     def check_counts(self):
         columns = self.listed()

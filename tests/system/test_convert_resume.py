@@ -139,6 +139,17 @@ class ConvertResume(Case):
             self.assert_error(sheaf(*words, "--resume", status=1), "another plan")
         sheaf(*self.words(), "--resume")
 
+    def test_killed_with_foreign_shards(self):
+        self.make_foreign()
+        whole = self.whole()
+        process = subprocess.Popen([SHEAF, *self.words()], stdout=subprocess.DEVNULL)
+        while process.poll() is None and not (os.path.isdir(self.dest) and self.finished()):
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        self.assertIn(b" of them kept", sheaf(*self.words(), "--resume").stdout)
+        self.assertEqual(tree_of(self.dest), whole)
+
     def test_a_foreign_source_that_changed(self):
         self.make_foreign()
         self.fail_at_the_large_one(*self.words())

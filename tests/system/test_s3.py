@@ -79,7 +79,8 @@ class Same(servers.S3Case):
             self.assert_same_tree(self.path(kind[0]), self.tree)
 
     def test_convert(self):
-        for number, (kind, url, local) in enumerate(self.each()):
+        for number, kind in enumerate(self.KINDS):
+            url, local = self.put_set(kind)
             to = self.KINDS[(number + 1) % 3]
             self.sheaf("convert", url, self.url("as-" + to[0]), "--format", to[0], "--codec",
                        to[1])
