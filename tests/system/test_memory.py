@@ -76,12 +76,12 @@ class LittleMemory(Case):
 
     def test_what_is_not_in_the_budget_is_little(self):
         files = {"%03d.bin" % i: random.Random(i).randbytes(20000) for i in range(200)}
-        files.update(("x%d.bin" % i, random.Random(i).randbytes(16 * MB)) for i in range(3))
+        files.update(("x%d.bin" % i, random.Random(i).randbytes(16 * MB)) for i in range(4))
         source = make_tree(self.path("mixed"), files)
         for codec in CODECS:
             folder = self.path("mixed-" + codec)
             pack(source, folder, "tfrecord", codec)
-            for memory in (20, 30):
+            for memory in (20, 40):
                 with self.subTest(codec=codec, memory=memory):
                     peak = peak_memory([SHEAF, "cat", folder, "--null", "--memory",
                                         "%dMB" % memory, "--threads", "8"])
