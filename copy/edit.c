@@ -316,7 +316,7 @@ static int edit_claimed(struct edit *e, struct sheaf_error *err)
     if (e->engine_open)
         engine_close(&e->engine);
     if (code != SHEAF_OK)
-        output_abandon(&e->output, e->options.resume || e->result.shards_written != 0);
+        output_abandon(&e->output, e->output.continues || e->result.shards_written != 0);
     return code;
 }
 

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/fd_io.h"
 #include "base/keyset.h"
+#include "store/made.h"
 
 #define SLOT_COUNT 256      /* directories kept open; a power of two */
 #define COMPARE_BYTES ((size_t)16 << 10)
@@ -34,6 +35,7 @@ struct directory_slot {
 
 struct extract {
     char *directory;        /* for messages */
+    struct made_directories made;       /* the root and its parents */
     int root;               /* descriptor, locked so that no other run writes here */
     bool resume;            /* whether existing files with the same content are kept */
     /* paths of all files that this run has written, or has kept from an earlier run; needed to
@@ -66,63 +68,65 @@ static int set_errno(struct sheaf_error *error, const struct extract *x, const c
 
 /* Creates the directory `path` and its parents. Symbolic links in `path` are followed, because the
  * user chose this path. */
-static int make_root(char *path)
+static int make_root(char *path, struct made_directories *made)
 {
-    for (char *p = path + 1; *p; p++) {
+    int failed = 0;
+
+    for (char *p = path + 1; *p && (!failed || failed == EEXIST); p++) {
         if (*p != '/')
             continue;
         *p = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return errno;
+        failed = made_mkdir(path, made);
         *p = '/';
     }
-    return mkdir(path, 0777) != 0 && errno != EEXIST ? errno : 0;
+    if (!failed || failed == EEXIST)
+        failed = made_mkdir(path, made);
+    return failed == EEXIST ? 0 : failed;
+}
+
+/* Opens and locks the root directory, so that only one process extracts files there. If the file
+ * system has no locks, the extraction continues without a lock. */
+static int extract_open_root(struct extract *x, const char *directory, struct sheaf_error *error)
+{
+    const int errnum = directory[0] == '\0' ? ENOENT : make_root(x->directory, &x->made);
+
+    if (!errnum)
+        x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (errnum || x->root < 0)
+        return err_errno(error, errnum ? errnum : errno, "%s", directory);
+    if (flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return err_set(error, SHEAF_ERR_EXISTS, "%s: another process is unpacking into it",
+                       directory);
+    for (size_t end = strlen(directory); end > 1 && directory[end - 1] == '/'; end--)
+        x->directory[end - 1] = '\0';
+    return SHEAF_OK;
 }
 
 int extract_open(const char *directory, bool resume, struct extract **extract,
                  struct sheaf_error *error)
 {
-    struct extract *x = calloc(1, sizeof(*x));
-    char *copy = strdup(directory);
-    int errnum = x && copy ? 0 : ENOMEM;
+    struct extract *x;
+    int code;
 
-    if (!errnum && strstr(directory, "://")) {
-        free(copy);
-        free(x);
+    if (strstr(directory, "://"))
         return err_set(error, SHEAF_ERR_ARGUMENT, "%s: expected a local directory to unpack into",
                        directory);
-    }
-    if (!errnum && directory[0] == '\0')
-        errnum = ENOENT;
-    if (!errnum)
-        errnum = make_root(copy);
-    if (!errnum) {
-        x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        errnum = x->root < 0 ? errno : 0;
-    }
-    for (size_t end = copy ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; end--)
-        copy[end - 1] = '\0';
-    /* Locks the root directory, so that only one process extracts files there. If the file system
-     * has no locks, the extraction continues without a lock. */
-    if (!errnum && flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-        close(x->root);
-        free(copy);
-        free(x);
-        return err_set(error, SHEAF_ERR_EXISTS, "%s: another process is unpacking into it",
-                       directory);
-    }
-    if (errnum) {
-        free(copy);
-        free(x);
-        return err_errno(error, errnum, "%s", directory);
-    }
-    x->directory = copy;
+    x = calloc(1, sizeof(*x));
+    if (!x)
+        return err_errno(error, ENOMEM, "%s", directory);
+    x->root = -1;
     x->resume = resume;
-    *extract = x;
-    return SHEAF_OK;
+    x->directory = strdup(directory);
+    code = x->directory ? extract_open_root(x, directory, error)
+                        : err_errno(error, ENOMEM, "%s", directory);
+    if (code == SHEAF_OK)
+        *extract = x;
+    else
+        extract_close(x, true);
+    return code;
 }
 
-void extract_close(struct extract *extract)
+void extract_close(struct extract *extract, bool failed)
 {
     if (!extract)
         return;
@@ -131,7 +135,11 @@ void extract_close(struct extract *extract)
             close(extract->slots[i].fd);
         free(extract->slots[i].path);
     }
-    close(extract->root);
+    if (failed)
+        made_remove(&extract->made);
+    made_free(&extract->made);
+    if (extract->root >= 0)
+        close(extract->root);
     keyset_free(&extract->written);
     free(extract->directory);
     free(extract);

@@ -33,6 +33,8 @@ int extract_file(struct extract *extract, const char *path, const void *data, si
 /* Makes what was written durable. */
 int extract_sync(const struct extract *extract, struct sheaf_error *error);
 
-void extract_close(struct extract *extract);
+/* Ends the extraction. If `failed` is true, removes the root directory and its parents if
+ * extract_open has made them and they are still empty. Does nothing if `extract` is NULL. */
+void extract_close(struct extract *extract, bool failed);
 
 #endif

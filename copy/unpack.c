@@ -157,7 +157,7 @@ int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
         code = unpack_all(&u, error);
     if (code == SHEAF_OK)
         code = unpack_check_sum(&u, error);
-    extract_close(u.extract);
+    extract_close(u.extract, code != SHEAF_OK);
     keyset_free(&u.seen);
     copying_close(&u.in, stats);
     return code;
@@ -175,6 +175,6 @@ int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count, const
                 code = write_field(extract, &samples[i], &samples[i].fields[f], error);
     if (code == SHEAF_OK)
         code = extract_sync(extract, error);
-    extract_close(extract);
+    extract_close(extract, code != SHEAF_OK);
     return code;
 }

@@ -21,6 +21,7 @@
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/pipe.h"
 #include "store/file_system.h"
+#include "store/made.h"
 #include "store/store.h"
 
 #define ROOT             "/opt/ml"
@@ -477,6 +478,7 @@ static size_t channel_shown_size(const char *message)
 
 int sheaf_channel_report_failure(const char *root, const char *message, struct sheaf_error *err)
 {
+    struct made_directories made = { .count = 0 };
     char *directory, *path;
     int code;
 
@@ -488,9 +490,12 @@ int sheaf_channel_report_failure(const char *root, const char *message, struct s
     if (path == NULL)
         code = err_memory(err, 1);
     else
-        code = store_make_directory(directory, err);
+        code = store_make_directory(directory, &made, err);
     if (code == SHEAF_OK)
         code = store_put(path, message, channel_shown_size(message), err);
+    if (code != SHEAF_OK)
+        made_remove(&made);
+    made_free(&made);
     free(path);
     free(directory);
     return code;

@@ -26,6 +26,7 @@
 #include "formats/recordio.h"
 #include "modes/fifo.h"
 #include "modes/supply.h"
+#include "store/made.h"
 #include "store/store.h"
 
 #define CHANNEL_LIMIT 64
@@ -38,6 +39,7 @@
 struct feed {
     const struct sheaf_feed_options *options;
     const char *directory;
+    struct made_directories made;
     struct objects objects;
     struct supply *supply;
     struct fifo fifo;
@@ -416,7 +418,7 @@ static int feed_run(struct feed *f, const char *source, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = feed_prepare(f, source, err);     /* a refused source leaves no directory behind */
     if (code == SHEAF_OK)
-        code = store_make_directory(f->directory, err);
+        code = store_make_directory(f->directory, &f->made, err);
     if (code == SHEAF_OK)
         code = feed_take_lock(f, err);
     if (code == SHEAF_OK)
@@ -427,6 +429,9 @@ static int feed_run(struct feed *f, const char *source, struct sheaf_error *err)
     objects_free(&f->objects);
     buf_free(&f->record);
     free(f->raw);
+    if (code != SHEAF_OK)
+        made_remove(&f->made);
+    made_free(&f->made);
     give_lock(f);
     return code;
 }

@@ -27,6 +27,7 @@
 #include "modes/safe_path.h"
 #include "modes/share.h"
 #include "store/interrupt.h"
+#include "store/made.h"
 
 /* largest number of parts (ranges of objects) that are requested or wait to be written to the disk
  * at the same time */
@@ -36,6 +37,7 @@
 struct fetch_run {
     const struct sheaf_fetch_options *options;
     const char *directory;
+    struct made_directories made;
     struct objects objects;
     uint32_t *units;            /* the host's */
     size_t unit_count;
@@ -247,7 +249,7 @@ static int clear_partial(const struct fetch_run *f, struct sheaf_error *err)
 
 static int fetch_open_directory(struct fetch_run *f, struct sheaf_error *err)
 {
-    int code = store_make_directory(f->directory, err);
+    int code = store_make_directory(f->directory, &f->made, err);
 
     if (code == SHEAF_OK)
         code = store_lock(f->directory, false, &f->lock, err);
@@ -265,7 +267,8 @@ static int fetch_open_directory(struct fetch_run *f, struct sheaf_error *err)
     return clear_partial(f, err);
 }
 
-static void close_directory(struct fetch_run *f)
+/* Ends the work in the directory. `failed` says whether the call fails. */
+static void close_directory(struct fetch_run *f, bool failed)
 {
     if (f->to.partial_fd >= 0) {
         close(f->to.partial_fd);
@@ -273,6 +276,9 @@ static void close_directory(struct fetch_run *f)
     }
     if (f->to.root_fd >= 0)
         close(f->to.root_fd);
+    if (failed)
+        made_remove(&f->made);
+    made_free(&f->made);
     store_unlock(f->lock);
 }
 
@@ -557,7 +563,7 @@ int sheaf_fetch(const char *source, const char *directory,
     f.watch = fetch_options_take(options, &o);
     *result = (struct sheaf_fetch_result){ 0 };
     code = fetch_do_run(&f, source, err);
-    close_directory(&f);
+    close_directory(&f, code != SHEAF_OK);
     fetch_known_free(&f.known);
     objects_free(&f.objects);
     free(f.units);

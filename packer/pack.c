@@ -226,13 +226,11 @@ static enum output_ask pack_ask_of(const struct pack *p)
 
 static void abandon(struct pack *p)
 {
-    const bool keep = p->options.resume || p->result.samples > 0;
-
     for (uint32_t i = 0; i < p->target_count; i++) {
         struct pack_target *t = &p->targets[i];
 
         if (t->is_claimed)
-            output_abandon(&t->output, keep);
+            output_abandon(&t->output, t->output.continues || p->result.samples > 0);
         t->is_claimed = false;
     }
 }
@@ -281,7 +279,8 @@ static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_
 /* Claims a target. Sets p->is_finished if its data set is already complete. */
 static int claim_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
-    int code = t->grow != NULL ? SHEAF_OK : store_make_directory(t->dest, err);
+    int code = t->grow != NULL ? SHEAF_OK
+             : store_make_directory(t->dest, &t->output.journal.made, err);
 
     if (t->is_done)
         return pack_finish_done(p, t, err);

@@ -46,10 +46,20 @@ static bool is_same_place(const char *a, const char *b)
 
 int plan_store_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
 {
+    char *absolute = plan_absolute(url);
     struct plan_file there;
     uint64_t bytes;
-    int code = store_size(url, &bytes, err);
+    bool is_dest;
+    int code;
 
+    if (absolute == NULL)
+        return err_memory(err, strlen(url));
+    is_dest = is_same_place(absolute, dest);
+    free(absolute);
+    if (is_dest)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is the destination of the data set: store the "
+                       "plan under another name", url);
+    code = store_size(url, &bytes, err);
     if (code != SHEAF_OK)
         return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     if (!plan_file_is(url))
@@ -69,7 +79,8 @@ int plan_store_refuse_replacing(const char *url, const char *dest, struct sheaf_
 static int plan_store_check(struct output *output, const struct planner *planner,
                             enum output_ask ask, struct sheaf_error *err)
 {
-    int code = planner == NULL ? SHEAF_OK : store_make_directory(output->dest, err);
+    int code = planner == NULL ? SHEAF_OK : store_make_directory(output->dest,
+                                                                 &output->journal.made, err);
 
     if (code == SHEAF_OK && planner != NULL)    /* DEST exists now, so its real path is known */
         code = planner_refuse(planner, output->dest, err);
@@ -112,6 +123,8 @@ int plan_store(const struct plan_facts *facts, const struct planner *planner,
     output.journal.stores_plan = true;
     if (code == SHEAF_OK)
         code = plan_store_write(facts, planner, options, url, &output, err);
+    if (code == SHEAF_OK)       /* the parts need the directories, which are still empty */
+        made_free(&output.journal.made);
     output_close(&output);
     return code;
 }

@@ -10,8 +10,9 @@
 
 #include "packer/plan/plan_file.h"
 
-/* Returns an error if there is already a plan at `url` for a destination other than `dest`, because
- * parts of that plan may be running. A plan for the same destination may be replaced. */
+/* Returns an error if `url` is the destination `dest`, an absolute path or a URL. Also returns an
+ * error if there is already a plan at `url` for another destination, because parts of that plan may
+ * be running. A plan for the same destination may be replaced. */
 int plan_store_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err);
 
 struct planner;

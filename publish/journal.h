@@ -35,6 +35,7 @@
 #include "publish/names.h"
 #include "sheaf.h"
 #include "store/abilities.h"
+#include "store/made.h"
 #include "store/store.h"
 
 #define PLAN_FILE "plan"
@@ -110,6 +111,9 @@ struct journal {
      * of the run that has the claim (the file that says which run packs here). It is NULL if the
      * store has no stages. */
     char *stage;
+    /* The directories that the run has made. When the journal is closed, those that are empty are
+     * removed, because the run has failed before it wrote anything into them. */
+    struct made_directories made;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
 

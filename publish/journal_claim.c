@@ -116,7 +116,7 @@ int journal_claim(struct journal *j, const struct store_seen *seen, const char *
     j->plan.state = state;
     leave_stage(j);
     if (code == SHEAF_OK)
-        code = store_make_directory(j->directory, err);
+        code = store_make_directory(j->directory, &j->made, err);
     if (code == SHEAF_OK)
         code = store_find_abilities(j->directory, &j->can, err);
     if (code == SHEAF_OK)
@@ -124,11 +124,9 @@ int journal_claim(struct journal *j, const struct store_seen *seen, const char *
                               : stage_make(j->directory, j->plan.run, &j->stage, err);
     if (code == SHEAF_OK)
         code = put_claim(j, seen, err);
-    if (code != SHEAF_ERR_CHANGED)
-        return code;
-    if (!seen->is_there && j->stage != NULL)
+    if (code != SHEAF_OK && !seen->is_there && j->stage != NULL)
         (void)stage_drop(j->directory, j->stage, NULL, NULL);
-    return journal_claim_refuse(j, err);
+    return code == SHEAF_ERR_CHANGED ? journal_claim_refuse(j, err) : code;
 }
 
 int journal_join(struct journal *j, const struct journal_plan *holder, struct sheaf_error *err)

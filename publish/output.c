@@ -55,9 +55,9 @@ void output_close(struct output *o)
     for (uint32_t i = 0; i < o->split_count; i++)
         free(o->directories[i]);
     o->split_count = 0;
+    journal_close(&o->journal);     /* while no other run can lock the destination */
     store_unlock(o->lock);
     o->lock = -1;
-    journal_close(&o->journal);
 }
 
 /* ---- Shards ---------------------------------------------------------------------------------- */

@@ -30,6 +30,7 @@ struct output {
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
     bool is_visible;            /* a manifest may exist */
+    bool continues;             /* the run continues an earlier run, whose files it keeps */
     /* set if another split of the same run publishes the reports (lists of skipped and converted
      * files), so that this output must not publish them */
     bool lacks_reports;

@@ -234,7 +234,7 @@ static int make_ready(struct output *o, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = store_make_directory(o->directories[i], err);
+        code = store_make_directory(o->directories[i], &o->journal.made, err);
     return code == SHEAF_OK ? journal_state(&o->journal, CLAIM_READY, err) : code;
 }
 
@@ -389,6 +389,7 @@ static int output_claim_grow(struct output *o, const struct destination *d, bool
 static int output_claim_act(struct output *o, enum action action, const struct destination *d,
                             struct sheaf_error *err)
 {
+    o->continues = action == RESUME || action == G_ON;
     switch (action) {
     case DONE:   return o->is_shared ? SHEAF_OK : output_sweep(o, err);
     case END:    return output_claim_end(o, d, err);
@@ -418,7 +419,7 @@ static int output_claim_take_lock(struct output *o, enum output_ask ask, struct 
     int code = SHEAF_OK;
 
     if (ask <= ASK_REPLACE) {
-        code = store_make_directory(o->dest, err);
+        code = store_make_directory(o->dest, &o->journal.made, err);
         if (code == SHEAF_OK)
             code = refuse_own_source(o->dest, o->sources, o->source_count, err);
     }

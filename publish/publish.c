@@ -28,7 +28,8 @@ int publish_file(void *context, const char *name, const void *data, size_t size,
 
     if (code == SHEAF_OK && slash != NULL) {
         above = strndup(url, strlen(url) - strlen(slash));
-        code = above == NULL ? err_memory(err, strlen(url)) : store_make_directory(above, err);
+        code = above == NULL ? err_memory(err, strlen(url))
+                             : store_make_directory(above, NULL, err);
     }
     if (code == SHEAF_OK)
         code = output_put_over(p->output, p->directory, name, data, size, err);

@@ -378,11 +378,11 @@ void store_unlock(int lock)
         close(lock);
 }
 
-int store_make_directory(const char *url, struct sheaf_error *err)
+int store_make_directory(const char *url, struct made_directories *made, struct sheaf_error *err)
 {
     const struct store_ops *ops = writable_store_of(url, "writing", err);
 
-    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->make_directory(url, err);
+    return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->make_directory(url, made, err);
 }
 
 /* Reads a stream into a buffer that grows, because the size of a stream is unknown before its

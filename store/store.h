@@ -25,6 +25,7 @@
  * no notes. If an object is copied by another program, the copy may have no note. */
 #define STORE_NOTE_SIZE 33
 
+struct made_directories;
 struct store_ops;
 struct part_memory;
 struct store_abilities;
@@ -240,8 +241,9 @@ struct store_ops {
     int (*sync)(const char *url, struct sheaf_error *err);
     /* store_free_space. NULL if the store has no limit. */
     int (*free_space)(const char *url, struct store_space *space, struct sheaf_error *err);
-    /* Creates the directory `url` and its parents. Does nothing in a store without directories. */
-    int (*make_directory)(const char *url, struct sheaf_error *err);
+    /* store_make_directory. Makes nothing in a store without directories. */
+    int (*make_directory)(const char *url, struct made_directories *made,
+                          struct sheaf_error *err);
     /* store_lock. NULL if the store has no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
     /* Makes the stage `stage` if `from` is NULL. Otherwise takes over the stage `from` by renaming
@@ -375,7 +377,9 @@ int store_free_space(const char *url, struct store_space *space, struct sheaf_er
  * SHEAF_ERR_IO, the code of a write to a full disk, if the files do not fit. Every command that
  * knows the size of its output calls this function before it writes. */
 int store_check_space(const char *url, uint64_t bytes, uint64_t files, struct sheaf_error *err);
-int store_make_directory(const char *url, struct sheaf_error *err);
+/* Makes the directory `url` and its parents, unless they exist. Adds each directory that the call
+ * makes to `made` (store/made.h), unless `made` is NULL. */
+int store_make_directory(const char *url, struct made_directories *made, struct sheaf_error *err);
 /* Locks the directory `url` until store_unlock, or until the process ends. If `shared` is true,
  * other processes may hold a shared lock at the same time. Returns SHEAF_ERR_EXISTS if another
  * process holds a lock that does not allow this lock. *lock becomes -1 if the store or the file

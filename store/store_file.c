@@ -34,6 +34,7 @@
 #include "base/error.h"
 #include "store/abilities.h"
 #include "store/listing.h"
+#include "store/made.h"
 #include "store/over.h"
 
 #define PARTIAL "/" STORE_PARTIAL
@@ -561,17 +562,18 @@ static int file_free_space(const char *url, struct store_space *space, struct sh
 }
 
 /* Makes one directory, durably. */
-static int make_one(const char *url, const char *path, struct sheaf_error *err)
+static int make_one(const char *url, const char *path, struct made_directories *made,
+                    struct sheaf_error *err)
 {
+    const int failed = made_mkdir(path, made);
     struct stat st;
     char *above;
     int code;
 
-    if (mkdir(path, 0777) != 0) {
-        if (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-            return SHEAF_OK;
-        return err_errno(err, errno, "%s: cannot make the directory %s", url, path);
-    }
+    if (failed == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return SHEAF_OK;
+    if (failed != 0)
+        return err_errno(err, failed, "%s: cannot make the directory %s", url, path);
     above = store_file_directory_of(path);
     if (above == NULL)
         return err_memory(err, strlen(path));
@@ -613,7 +615,8 @@ static int file_find_abilities(const char *directory, struct store_abilities *fo
     return SHEAF_OK;
 }
 
-static int file_make_directory(const char *url, struct sheaf_error *err)
+static int file_make_directory(const char *url, struct made_directories *made,
+                               struct sheaf_error *err)
 {
     char *path = strdup(local_path(url));
     int code = SHEAF_OK;
@@ -625,11 +628,11 @@ static int file_make_directory(const char *url, struct sheaf_error *err)
         if (slash[0] == '\0')
             break;
         *slash = '\0';
-        code = make_one(url, path, err);
+        code = make_one(url, path, made, err);
         *slash = '/';
     }
     if (code == SHEAF_OK)
-        code = make_one(url, path, err);
+        code = make_one(url, path, made, err);
     free(path);
     return code;
 }

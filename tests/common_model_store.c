@@ -477,9 +477,10 @@ static int memory_stage_remove(const char *url, const char *stage, struct sheaf_
     return leave_changed(SHEAF_OK);
 }
 
-static int memory_make_directory(const char *url, struct sheaf_error *err)
+static int memory_make_directory(const char *url, struct made_directories *made,
+                                 struct sheaf_error *err)
 {
-    (void)url, (void)err;
+    (void)url, (void)made, (void)err;
     return SHEAF_OK;
 }
 

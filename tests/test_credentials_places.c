@@ -285,7 +285,7 @@ static void test_sso(void **state)
 
     (void)state;
     snprintf(path, sizeof(path), "%s/.aws/sso/cache", directory);
-    assert_int_equal(store_make_directory(path, &error), SHEAF_OK);
+    assert_int_equal(store_make_directory(path, NULL, &error), SHEAF_OK);
     setenv("HOME", directory, 1);
     without_keys(by_session);
     must_refuse(SHEAF_ERR_ACCESS, "nobody is logged in: run aws sso login --profile default");

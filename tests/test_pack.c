@@ -423,7 +423,7 @@ static void test_full_disk(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(code, SHEAF_ERR_IO);
     assert_non_null(strstr(err.message, "shard-000000.tar"));
-    assert_int_equal(tree_count(&tree, "out"), 0);
+    assert_false(tree_has(&tree, "out"));
 }
 
 static void count_shard(void *context, const struct sheaf_plan_shard *shard)

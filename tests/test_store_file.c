@@ -298,7 +298,7 @@ static void test_files_among_the_temporary_ones(void **state)
     struct sheaf_error err;
 
     (void)state;
-    assert_int_equal(store_make_directory(at("d/" STORE_PARTIAL), &err), SHEAF_OK);
+    assert_int_equal(store_make_directory(at("d/" STORE_PARTIAL), NULL, &err), SHEAF_OK);
     assert_int_equal(store_put(at("d/" STORE_PARTIAL "/x"), "1", 1, &err), SHEAF_OK);
     assert_content("d/" STORE_PARTIAL "/x", "1");
     assert_int_equal(store_put(at("d/y"), "2", 1, &err), SHEAF_OK);
@@ -422,11 +422,11 @@ static void test_sizes_and_directories(void **state)
     assert_int_equal(store_size(tree.root, &bytes, &err), SHEAF_ERR_ARGUMENT);
     assert_int_equal(store_remove(at("a"), &err), SHEAF_OK);
     assert_int_equal(store_remove(at("a"), &err), SHEAF_OK);
-    assert_int_equal(store_make_directory(at("x/y//z/"), &err), SHEAF_OK);
-    assert_int_equal(store_make_directory(at("x/y/z"), &err), SHEAF_OK);
+    assert_int_equal(store_make_directory(at("x/y//z/"), NULL, &err), SHEAF_OK);
+    assert_int_equal(store_make_directory(at("x/y/z"), NULL, &err), SHEAF_OK);
     assert_true(tree_has(&tree, "x/y/z"));
     tree_text(&tree, "file", "");
-    assert_int_not_equal(store_make_directory(at("file/x"), &err), SHEAF_OK);
+    assert_int_not_equal(store_make_directory(at("file/x"), NULL, &err), SHEAF_OK);
     assert_int_equal(store_free_space(at("not/there/yet"), &space, &err), SHEAF_OK);
     assert_true(space.bytes > 0 && space.files > 0 && space.block_bytes > 0);
     assert_int_equal(store_check_space(at("not/there/yet"), 1, 1, &err), SHEAF_OK);

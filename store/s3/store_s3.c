@@ -201,12 +201,14 @@ static int s3_remove(const char *url, struct sheaf_error *err)
 
 /* Checks the name of a directory, so that an invalid name is found early. Creates nothing, because
  * S3 has no directories. */
-static int s3_make_directory(const char *url, struct sheaf_error *err)
+static int s3_make_directory(const char *url, struct made_directories *made,
+                             struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
     char *key = NULL;
     int code = s3_locate(url, &bucket, &key, err);
 
+    (void)made;
     free(key);
     return code;
 }

@@ -284,7 +284,6 @@ class Columns(Case):
         for jobs in (1, 2):
             with self.assertRaisesRegex(RuntimeError, r"sample '%s' \(number 30\): boom" % keys[30]):
                 sheaf.columns.write(self.set, "other", fails, jobs=jobs)
-            sheaf.columns.drop(self.set, "other")
         for result, kind, says in (("text", sheaf.ArgumentError, "expected a dict from extensions to bytes"),
                                    ({"txt": "text"}, TypeError, "the field 'txt' is of <class 'str'>, expected bytes"),
                                    ({"num": 1}, TypeError, "the field 'num' is of <class 'int'>, expected bytes"),
@@ -292,7 +291,6 @@ class Columns(Case):
                                    ({"a/b": b"x"}, sheaf.ArgumentError, "cannot be the extension .* contains a slash")):
             with self.assertRaisesRegex(kind, r"sample '%s' \(number 0\): .*%s" % (keys[0], says)):
                 sheaf.columns.write(self.set, "other", lambda sample: result)
-            sheaf.columns.drop(self.set, "other")
         for rows, kind, says in (([{"key": "none", "v": 1}], sheaf.NotFoundError, "^row 1: the data set has no sample"),
                                  ([{"key": keys[0], "v": 1}] * 2, sheaf.ExistsError, "^row 2: a second value"),
                                  ([{"key": keys[0], "a/b": 1}], sheaf.ArgumentError, '^row 1: the name "a/b"'),
@@ -305,10 +303,13 @@ class Columns(Case):
         self.assertTrue(said[0].message.startswith("row 1: "), said)
         self.assertEqual(said[0].where, "the source")
 
-    def test_the_leftovers_of_a_failed_function_are_dropped(self):
+    def test_a_failed_function_leaves_nothing(self):
         with self.assertRaises(ZeroDivisionError):
             sheaf.columns.write(self.set, "never", lambda sample: 1 / 0)
-        self.assertTrue(os.path.exists(os.path.join(self.set, "columns/never")))
+        self.assertFalse(os.path.exists(os.path.join(self.set, "columns")))
+
+    def test_the_empty_directory_of_a_killed_run_is_dropped(self):
+        os.makedirs(os.path.join(self.set, "columns/never/1"))
         sheaf.columns.drop(self.set, "never")
         self.assertFalse(os.path.exists(os.path.join(self.set, "columns")))
         with self.assertRaises(sheaf.NotFoundError):

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes directories, and removes them again if they stay empty. */
+#include "store/made.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int made_mkdir(const char *path, struct made_directories *made)
+{
+    char **paths;
+
+    if (made == NULL)
+        return mkdir(path, 0777) == 0 ? 0 : errno;
+    paths = realloc(made->paths, (made->count + 1) * sizeof(paths[0]));
+    if (paths == NULL)
+        return ENOMEM;
+    made->paths = paths;
+    paths[made->count] = strdup(path);
+    if (paths[made->count] == NULL)
+        return ENOMEM;
+    if (mkdir(path, 0777) != 0) {
+        const int failed = errno;
+
+        free(paths[made->count]);
+        return failed;
+    }
+    made->count++;
+    return 0;
+}
+
+void made_remove(struct made_directories *made)
+{
+    for (size_t i = made->count; i-- > 0;)
+        (void)rmdir(made->paths[i]);
+    made_free(made);
+}
+
+void made_free(struct made_directories *made)
+{
+    for (size_t i = 0; i < made->count; i++)
+        free(made->paths[i]);
+    free(made->paths);
+    *made = (struct made_directories){ .paths = NULL };
+}
