@@ -65,7 +65,7 @@ static int report_damages(struct sheaf_reader *r)
     return code;
 }
 
-int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
+int epoch_set_lanes(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;
     uint32_t lane_count;
@@ -77,7 +77,7 @@ int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes)
     r->lanes = NULL;
     l->queues = NULL;
     l->lane_count = l->queue_count = 0;
-    r->own_lanes = lanes / (r->member.world_size * r->member.workers);
+    r->own_lanes = l->order.lanes / (r->member.world_size * r->member.workers);
     code = r->epoch_order->count(r, &lane_count, &queue_count, &r->error);
     if (code != SHEAF_OK)
         return code;

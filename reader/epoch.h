@@ -7,9 +7,9 @@
 
 #include "reader/reader_state.h"
 
-/* Makes the table of the lanes (sequences of samples) that this rank and worker reads. `lanes` is
- * the number of lanes of the whole epoch, for all ranks and workers. */
-int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
+/* Makes the table of the lanes (sequences of samples) that this rank and worker reads in an epoch
+ * with the order r->load.order. */
+int epoch_set_lanes(struct sheaf_reader *r);
 
 /* Begins the epoch of r->load.order after its first `rounds` rounds. In a round, each lane (a
  * sequence of samples) gives one sample. The first `extra` lanes begin one sample later than the

@@ -30,6 +30,9 @@ struct epoch_order {
     /* Begins the lanes (sequences of samples) of the epoch that r->load.order states. Each lane
      * leaves out its first `rounds` samples. The first `extra` lanes leave out one more sample. */
     int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
+    /* Returns the memory in bytes for the tables of the lanes (sequences of samples) that `begin`
+     * has begun, and for the tables of the order. The structs lane and queue are not included. */
+    uint64_t (*table_bytes)(const struct sheaf_reader *r);
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);
     /* Sets *ref to the next sample of a lane (a sequence of samples). `lane` is the index of the

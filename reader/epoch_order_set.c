@@ -6,12 +6,28 @@
 #include "base/bytes.h"
 #include "reader/epoch_order.h"
 
+static struct order_lane range_of(const struct sheaf_reader *r, uint32_t lane)
+{
+    return dataset_lane(r->dataset, &r->load.order, order_member_lane(&r->member, lane));
+}
+
+/* Counts the lanes (sequences of samples) that have samples. If there are more lanes than samples,
+ * the last lanes of the reader have no samples, and need no memory. */
 static int count_lanes(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                        struct sheaf_error *err)
 {
+    uint32_t count = r->own_lanes;
+
     (void)err;
-    *lanes = r->own_lanes;
-    *queues = r->own_lanes;
+    while (!r->dataset->is_stream && count > 1) {
+        const struct order_lane range = range_of(r, count - 1);
+
+        if (order_lane_inputs(&range) != 0)
+            break;
+        count--;
+    }
+    *lanes = count;
+    *queues = count;
     return SHEAF_OK;
 }
 
@@ -31,8 +47,25 @@ static int epoch_order_set_begin_lanes(struct sheaf_reader *r, uint64_t rounds, 
     return code;
 }
 
+static uint64_t tables_of_lanes(const struct sheaf_reader *r)
+{
+    const struct loader *l = &r->load;
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < l->lane_count; i++) {
+        const struct lane *lane = &r->lanes[i];
+        const uint64_t slots = MIN(order_buffer_slots(&l->order),
+                                   order_lane_inputs(&lane->sequence.range));
+
+        bytes += lane_table_bytes(l, lane, MAX(slots, lane->slot_count));
+    }
+    return bytes;
+}
+
 static int next_of_lane(struct sheaf_reader *r, uint32_t lane, struct ref *ref)
 {
+    if (lane >= r->load.lane_count)
+        return SHEAF_END;           /* The lane has no samples. */
     return lane_next(&r->load, &r->lanes[lane], ref, &r->error);
 }
 
@@ -57,7 +90,9 @@ static uint64_t samples_of_member(const struct sheaf_reader *r)
 
 static uint64_t steps_of_lane(const struct sheaf_reader *r, uint32_t lane)
 {
-    return order_lane_inputs(&r->lanes[lane].sequence.range);
+    const struct order_lane range = range_of(r, lane);
+
+    return order_lane_inputs(&range);
 }
 
 static uint64_t shards_of_lanes(const struct sheaf_reader *r)
@@ -78,7 +113,8 @@ static uint64_t rounds_of_line(const struct sheaf_dataset *d, const struct order
 }
 
 const struct epoch_order epoch_order_set = {
-    .count = count_lanes, .begin = epoch_order_set_begin_lanes, .next = next_of_lane,
+    .count = count_lanes, .begin = epoch_order_set_begin_lanes,
+    .table_bytes = tables_of_lanes, .next = next_of_lane,
     .has_ended = lanes_have_ended, .source_epoch = epoch_of_samples,
     .samples = samples_of_member, .steps = steps_of_lane, .open_shards = shards_of_lanes,
     .rounds = rounds_of_line,

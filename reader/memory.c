@@ -14,7 +14,7 @@
  *
  * An example: one lane with a shuffle buffer of 10,000 samples reads remote shards of 1,500 images
  * of 110 kB on average. The budget is 1 GiB.
- * - The tables take 0.2 MB (16 bytes for each slot of the shuffle buffer).
+ * - The tables take 0.2 MB (16 bytes for each slot of the shuffle buffer, and 2.5 kB for the lane).
  * - The reserve takes 1 MB: one image of at most 900 kB, and the index section of its shard.
  * - The index sections of two open shards take 0.1 MB.
  * - The heap gets nearly all of the rest. It is too small for 10,000 images (1.1 GB in total). So
@@ -146,13 +146,16 @@ static uint64_t memory_open_shards(const struct sheaf_reader *r)
 }
 
 /* Returns true if the index sections and the columns of the open shards take at most a quarter of
- * the budget. If samples are read only when they are drawn, the table of the sample numbers in the
- * shuffle buffer must fit into this quarter as well. */
+ * the budget. If samples are read only when they are drawn, the tables that the lanes (sequences of
+ * samples) need for this must fit into this quarter as well. Such a table has the numbers of the
+ * samples in the shuffle buffer. */
 static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
     const struct loader *l = &r->load;
     const uint64_t waiting = l->keep == 0 ? numbers_drawn(r) : 0;
+    const uint64_t lanes = l->keep == 0 ? l->lane_count * (sequence_held_bytes(0)
+                                                           + queue_as_drawn.own_bytes) : 0;
     uint64_t section = 0, alone = 0;
 
     for (uint32_t i = 0; i < d->manifest.shard_count; i++) {
@@ -161,7 +164,7 @@ static bool has_room(const struct sheaf_reader *r)
                            + read_columns_most(l->shards.columns, i));
     }
     return section * (memory_open_shards(r) + 1) + alone + waiting * item_bytes(column_count(l))
-           <= l->budget.limit / 4;
+           + lanes <= l->budget.limit / 4;
 }
 
 /* Decides whether the records of small columns are kept in memory while a shard is open. If they
@@ -272,13 +275,12 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     int code = SHEAF_OK;
 
     *n = (struct needs){ 0 };
+    n->tables = l->queue_count * (sizeof(struct lane) + sizeof(struct queue))
+              + r->epoch_order->table_bytes(r);
     for (uint32_t i = 0; i < l->lane_count; i++) {
         n->slots += r->lanes[i].slot_count;
-        n->tables += lane_table_bytes(&r->lanes[i]);
         n->foresight += horizon_bytes(r->lanes[i].slot_count);
     }
-    if (l->keep == 0)
-        n->tables += numbers_drawn(r) * sizeof(uint64_t);
     for (uint32_t i = 0; !d->is_stream && i < d->manifest.shard_count; i++)
         memory_add_shard(r, i, n, &section);
     n->reserve += RESERVE_MORE;
@@ -499,7 +501,7 @@ static int memory_refuse(struct sheaf_reader *r, const struct needs *n, uint64_t
             PRIu64 " are needed: %" PRIu64 " for the largest sample and its index, the rest for a "
             "shuffle buffer of %" PRIu64 " sample%s in %u lane%s", r->options.memory_bytes,
             plural(r->options.memory_bytes), least + cache, n->reserve, n->slots, plural(n->slots),
-            r->load.lane_count, plural(r->load.lane_count));
+            r->own_lanes, plural(r->own_lanes));
     return err_because(&r->error, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 

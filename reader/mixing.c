@@ -152,7 +152,7 @@ static size_t mixing_place_of(const struct sheaf_reader *r, uint32_t i, size_t s
     return i * r->mixing->source_count + source + (is_second ? r->load.lane_count : 0);
 }
 
-static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
+static struct lane *lane_of(const struct sheaf_reader *r, uint32_t i, size_t source)
 {
     return &r->lanes[mixing_place_of(r, i, source, false)];
 }
@@ -229,6 +229,35 @@ static int mixing_begin_stretch(struct sheaf_reader *r, uint32_t i, size_t sourc
     return code;
 }
 
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+/* Returns an upper bound for the number of slots that the shuffle buffer of a lane (a sequence of
+ * samples) has for this source. */
+static uint64_t slots_most(const struct sheaf_reader *r, size_t source)
+{
+    const struct dataset_view *view = r->dataset->view;
+    const struct order own = mix_source_order(&view->mix, &r->load.order, source);
+
+    return MIN(order_buffer_slots(&own), view->chosen[source].chosen.count / own.lanes + 1);
+}
+
+static uint64_t mixing_table_bytes(const struct sheaf_reader *r)
+{
+    const struct mixing *m = r->mixing;
+    uint64_t bytes = m->lane_count * m->source_count * sizeof(m->drawings[0]);
+
+    for (uint32_t i = 0; i < m->lane_count; i++)
+        bytes += sizeof(m->turns[0]) + sizeof(m->sources[0]) + sizeof(m->pads[0])
+                 + mix_turns_bytes(&m->turns[i]);
+    for (size_t s = 0; s < m->source_count; s++) {
+        const uint64_t slots = slots_most(r, s);
+
+        for (uint32_t i = 0; i < m->lane_count; i++)
+            bytes += lane_table_bytes(&r->load, lane_of(r, i, s), slots);
+    }
+    return bytes;
+}
+
 /* ---- The next stretches ---------------------------------------------------------------------- */
 
 /* Begins to read the next range of samples of a source in advance. Does nothing if the budget has
@@ -238,10 +267,9 @@ static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
     struct loader *l = &r->load;
     struct source_drawing *d = drawing_of(r->mixing, i, source);
     const size_t place = mixing_place_of(r, i, source, true);
-    const struct order order = mix_source_order(&r->dataset->view->mix, &l->order, source);
     struct sheaf_error ignored;
 
-    d->coming_bytes = order_buffer_slots(&order) * sizeof(struct ref);
+    d->coming_bytes = lane_table_bytes(l, &r->lanes[place], slots_most(r, source));
     if (!budget_take(&l->budget, d->coming_bytes)) {
         d->coming_bytes = 0;
         return;
@@ -490,8 +518,8 @@ static uint64_t mixing_rounds(const struct sheaf_dataset *d, const struct order 
 
 const struct epoch_order epoch_order_view = {
     .count = mixing_count, .open = mixing_open, .free = mixing_free,
-    .begin = mixing_begin, .end = mixing_end, .next = mixing_next,
-    .has_ended = mixing_has_ended, .source_epoch = mixing_source_epoch,
+    .begin = mixing_begin, .table_bytes = mixing_table_bytes, .end = mixing_end,
+    .next = mixing_next, .has_ended = mixing_has_ended, .source_epoch = mixing_source_epoch,
     .samples = mixing_samples, .steps = mixing_steps, .open_shards = mixing_open_shards,
     .rounds = mixing_rounds,
 };

@@ -501,8 +501,8 @@ int sheaf_reader_resume(struct sheaf_reader *r, const char *text)
     if (code != SHEAF_OK)
         return code;
     epoch_end(r);
-    code = epoch_set_lanes(r, p.order.lanes);
     r->load.order = p.order;
+    code = epoch_set_lanes(r);
     if (code == SHEAF_OK)
         code = epoch_begin(r, p.rounds, p.extra);
     r->dead = code != SHEAF_OK;

@@ -94,7 +94,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     r->load.watch.interrupt = &r->interrupt;
     code = reader_options_order(dataset, &r->options, &r->load.order, &r->member, err);
     if (code == SHEAF_OK) {
-        code = epoch_set_lanes(r, r->load.order.lanes);
+        code = epoch_set_lanes(r);
         if (code != SHEAF_OK && err != NULL)
             *err = r->error;
     }

@@ -45,6 +45,29 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
+/* Returns the drawn sample that will be returned after `i` other drawn samples. */
+static struct due *due_at(const struct lane *lane, unsigned i)
+{
+    return &lane->due[(lane->first + i) & lane->due_mask];
+}
+
+/* Returns the number of elements of a lane's ring of drawn samples, which is a power of two. */
+static unsigned due_count(const struct loader *l)
+{
+    unsigned count = 1;
+
+    while (count < l->lead)
+        count *= 2;
+    return count;
+}
+
+static int make_due(const struct loader *l, struct lane *lane, struct sheaf_error *err)
+{
+    lane->due = calloc(due_count(l), sizeof(lane->due[0]));
+    lane->due_mask = due_count(l) - 1;
+    return lane->due == NULL ? err_memory(err, due_count(l) * sizeof(lane->due[0])) : SHEAF_OK;
+}
+
 /* Begins the sequence in which the lane reads its samples. If an epoch is resumed, the first
  * `steps` samples of the lane have already been returned, and are left out. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
@@ -83,7 +106,9 @@ int lane_begin(struct loader *l, struct lane *lane, struct queue *queue,
     shuffle_begin(&lane->shuffle, course->order, course->number,
                   l->dataset->is_stream ? UINT64_MAX
                                         : order_lane_inputs(&lane->sequence.range));
-    code = begin_sequence(l, lane, steps, course->is_ahead, err);
+    code = make_due(l, lane, err);
+    if (code == SHEAF_OK)
+        code = begin_sequence(l, lane, steps, course->is_ahead, err);
     if (code == SHEAF_OK)
         code = queue_begin(l, queue, course->number, course->line, &lane->sequence, err);
     if (code != SHEAF_OK)
@@ -100,7 +125,7 @@ int lane_begin(struct loader *l, struct lane *lane, struct queue *queue,
 void lane_clear(struct loader *l, struct lane *lane)
 {
     for (unsigned i = 0; i < lane->count; i++) {
-        struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
+        struct due *due = due_at(lane, i);
 
         loader_release(l, &due->ref);
         shards_drop(&l->shards, due->run.shard);
@@ -112,6 +137,7 @@ void lane_clear(struct loader *l, struct lane *lane)
     foresight_close(&lane->horizon.foresight);
     sequence_free(&lane->sequence);
     free(lane->slots);
+    free(lane->due);
     memset(lane, 0, sizeof(*lane));
 }
 
@@ -124,12 +150,15 @@ int lane_foresee(struct lane *lane, uint64_t most, struct sheaf_error *err)
     return code;
 }
 
-uint64_t lane_table_bytes(const struct lane *lane)
+uint64_t lane_table_bytes(const struct loader *l, const struct lane *lane, uint64_t slots)
 {
-    const uint64_t slots = lane->slots == NULL ? 0 : lane->slot_count;
-    const uint64_t numbers = lane->sequence.fill_slots == NULL ? 0 : 2 * lane->slot_count;
+    const uint64_t own = due_count(l) * sizeof(struct due) + l->queue_ops->own_bytes
+                         + sizeof(struct read);
+    const uint64_t fill = lane->sequence.fill_slots == NULL ? 0 : 2 * (lane->slot_count + 1);
 
-    return slots * sizeof(lane->slots[0]) + numbers * sizeof(uint64_t);
+    return own + fill * sizeof(uint64_t)
+           + (l->keep == 0 ? sequence_held_bytes(slots)
+              : l->keep == 1 ? 0 : (slots + 1) * sizeof(struct ref));
 }
 
 static const struct ref empty = { .input = REF_EMPTY };
@@ -266,7 +295,7 @@ static void fetch_lines(const struct item *item)
 /* Makes one more draw, whose sample becomes due. */
 static int lane_advance(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
-    struct due *due = &lane->due[(lane->first + lane->count) % LANE_DUE];
+    struct due *due = due_at(lane, lane->count);
     struct ref ref;
     const int code = next_drawn(l, lane, waits, &ref, err);
 
@@ -326,7 +355,7 @@ void lane_read_ahead(struct loader *l, struct lane *lane, bool waits)
     /* An error is ignored here. The sample is needed later, and the same error then occurs again
      * and is returned. */
     for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && lane->numbers != 0; i++) {
-        struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
+        struct due *due = due_at(lane, i);
 
         if (due->ref.item == NULL && begin_due(l, lane, due, false, &ignored) != SHEAF_OK)
             return;
@@ -356,7 +385,8 @@ static int bring(struct loader *l, struct lane *lane, struct due *due, struct sh
     return code;
 }
 
-static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf_error *err)
+static inline int hand_out(struct loader *l, struct lane *lane, struct ref *ref,
+                           struct sheaf_error *err)
 {
     struct due *due = &lane->due[lane->first];
     const int code = bring(l, lane, due, err);
@@ -365,7 +395,7 @@ static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct
         return code;
     *ref = due->ref;
     due->ref.item = NULL;
-    lane->first = (lane->first + 1) % LANE_DUE;
+    lane->first = (lane->first + 1) & lane->due_mask;
     lane->count--;
     return SHEAF_OK;
 }
@@ -400,6 +430,8 @@ int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf
 int lane_repeat(struct loader *l, struct lane *lane, const struct order_run *record,
                 struct ref *ref, struct sheaf_error *err)
 {
+    if (lane->due == NULL && make_due(l, lane, err) != SHEAF_OK)
+        return SHEAF_ERR_MEMORY;
     if (lane->count == 0) {
         lane->first = 0;
         set_due(&lane->due[0], record->shard, record->record, true);

@@ -51,7 +51,10 @@ struct lane {
      * be put there. */
     bool refill_due;
     uint64_t refill_slot;
-    struct due due[LANE_DUE];   /* drawn samples, in a ring that begins at `first` */
+    /* The drawn samples, in a ring that begins at `first`. The ring has at least loader->lead
+     * elements. Their number is a power of two, and due_mask is this number minus 1. */
+    struct due *due;
+    unsigned due_mask;
     unsigned first, count;
     /* number of drawn samples that are not in memory, and that are not being read yet */
     unsigned numbers;
@@ -101,8 +104,11 @@ void lane_fill_ahead(struct loader *loader, struct lane *lane);
  * the shard is open. */
 void lane_read_ahead(struct loader *loader, struct lane *lane, bool waits);
 
-/* Returns the memory of the lane's tables. */
-uint64_t lane_table_bytes(const struct lane *lane);
+/* Returns the memory in bytes for the tables of the lane (a sequence of samples) and of its queue,
+ * if the shuffle buffer has at most `slots` slots. The result includes a struct read, because a
+ * read that has finished stays in the queue until its samples are taken. The struct lane and the
+ * struct queue are not included. */
+uint64_t lane_table_bytes(const struct loader *loader, const struct lane *lane, uint64_t slots);
 /* Begins to compute which samples the lane (a sequence of samples) will draw soon. At most `most`
  * samples of its shuffle buffer may be in memory. */
 int lane_foresee(struct lane *lane, uint64_t most, struct sheaf_error *err);

@@ -78,6 +78,8 @@ void queue_clear(struct loader *loader, struct queue *queue);
 
 /* The functions of one kind of queue. All queues of a loader are of one kind, loader->queue_ops. */
 struct queue_ops {
+    /* size in bytes of the fields that `begin` makes */
+    uint64_t own_bytes;
     /* Makes the fields of a queue that only this kind of queue uses. `begin` is NULL if this kind
      * of queue has no fields of its own. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,

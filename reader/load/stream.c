@@ -502,6 +502,6 @@ static int take_of_stream(struct loader *l, struct queue *q, bool waits, struct 
 }
 
 const struct queue_ops queue_streamed = {
-    .begin = begin_stream, .pump = pump_streams, .take = take_of_stream,
-    .cancel = cancel_stream, .end = end_stream,
+    .own_bytes = sizeof(struct stream), .begin = begin_stream, .pump = pump_streams,
+    .take = take_of_stream, .cancel = cancel_stream, .end = end_stream,
 };

@@ -306,6 +306,6 @@ static void end_drawn(struct loader *l, struct queue *q)
 }
 
 const struct queue_ops queue_as_drawn = {
-    .begin = begin_drawn, .plan = plan_drawn, .pump = queue_pump_planned,
-    .take = queue_take_planned, .end = end_drawn,
+    .own_bytes = sizeof(struct warmth), .begin = begin_drawn, .plan = plan_drawn,
+    .pump = queue_pump_planned, .take = queue_take_planned, .end = end_drawn,
 };

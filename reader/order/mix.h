@@ -115,6 +115,7 @@ struct mix_turns {
      * each source in the epoch. */
     uint64_t *counts;
     uint16_t *block;            /* the table of the current block of draws */
+    uint64_t block_most;        /* number of draws for which the table has room */
     uint64_t block_number, block_count, block_end;
 };
 
@@ -134,6 +135,8 @@ int mix_turns_begin_block(struct mix_turns *turns, const struct mix *mix,
                           const struct order *order, uint32_t lane, size_t source, uint64_t draw,
                           uint64_t *drawn, struct sheaf_error *err);
 void mix_turns_free(struct mix_turns *turns);
+/* Returns the memory in bytes of the tables that *turns has allocated. */
+uint64_t mix_turns_bytes(const struct mix_turns *turns);
 
 /* Sets *source to the source of the next step of the lane (a sequence of samples). There must be a
  * next step (turns->step < turns->steps). Returns SHEAF_OK or SHEAF_ERR_MEMORY. */

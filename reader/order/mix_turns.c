@@ -198,9 +198,8 @@ static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
     uint64_t first = 0, all = 0;
 
     t->counts = calloc(mix->source_count + 1, sizeof(t->counts[0]));
-    t->block = calloc(BLOCK_STEPS + mix->source_count + 1, sizeof(t->block[0]));
-    if (t->counts == NULL || t->block == NULL)
-        return err_memory(err, BLOCK_STEPS * sizeof(t->block[0]));
+    if (t->counts == NULL)
+        return err_memory(err, mix->source_count * sizeof(t->counts[0]));
     for (size_t i = 0; i < mix->source_count; i++) {
         t->counts[i] = mix_lane_share(first + mix->sources[i].count, t->order.lanes, t->lane)
                        - mix_lane_share(first, t->order.lanes, t->lane);
@@ -208,8 +207,10 @@ static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
         first = (first + mix->sources[i].count) % t->order.lanes;
     }
     t->block_count = MAX((all + BLOCK_STEPS - 1) / BLOCK_STEPS, 1);
+    t->block_most = MIN(all, BLOCK_STEPS + mix->source_count);
+    t->block = calloc(t->block_most + 1, sizeof(t->block[0]));
     t->table = t->block;
-    return SHEAF_OK;
+    return t->block == NULL ? err_memory(err, t->block_most * sizeof(t->block[0])) : SHEAF_OK;
 }
 
 static int mix_turns_begin_counted(struct mix_turns *t, uint64_t *drawn, struct sheaf_error *err)
@@ -264,6 +265,12 @@ int mix_turns_begin_block(struct mix_turns *t, const struct mix *mix, const stru
     if (code != SHEAF_OK)
         mix_turns_free(t);
     return code;
+}
+
+uint64_t mix_turns_bytes(const struct mix_turns *t)
+{
+    return t->counts == NULL ? 0 : (t->mix->source_count + 1) * sizeof(t->counts[0])
+                                   + (t->block_most + 1) * sizeof(t->block[0]);
 }
 
 void mix_turns_free(struct mix_turns *t)

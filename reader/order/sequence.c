@@ -75,9 +75,10 @@ out:
 int sequence_draw(struct sequence *s, const struct shuffle *shuffle, uint64_t steps,
                   struct sheaf_error *err)
 {
-    s->held = calloc(shuffle->filled + 1, sizeof(s->held[0]));
+    s->held = calloc(1, sequence_held_bytes(shuffle->filled));
     if (s->held == NULL)
-        return err_memory(err, shuffle->filled * sizeof(s->held[0]));
+        return err_memory(err, sequence_held_bytes(shuffle->filled));
+    s->drawn = s->held + shuffle->filled + 1;
     s->shuffle = *shuffle;
     shuffle_replay(&s->shuffle, steps, s->held);
     s->count = shuffle->inputs - MIN(steps, shuffle->inputs);

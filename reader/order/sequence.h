@@ -46,8 +46,15 @@ struct sequence {
     uint64_t *held;
     struct shuffle shuffle;     /* state of the shuffle after `known` draws */
     uint64_t known;
-    uint64_t drawn[SEQUENCE_BACK];
+    uint64_t *drawn;            /* the last SEQUENCE_BACK drawn inputs; follows `held` in memory */
 };
+
+/* Returns the size in bytes of a table of numbers that has the samples in the shuffle buffer, and
+ * the last SEQUENCE_BACK drawn samples. `slots` is the number of slots of the shuffle buffer. */
+static inline uint64_t sequence_held_bytes(uint64_t slots)
+{
+    return (slots + 1 + SEQUENCE_BACK) * sizeof(uint64_t);
+}
 
 /* Begins a sequence IN ORDER at the start of a lane. The samples are in their order before
  * shuffling. The caller must have set the range of the sequence. */

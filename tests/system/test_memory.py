@@ -10,7 +10,7 @@ import resource
 import tarfile
 
 from support import (CODECS, CONTAINERS, SHEAF, Case, listing, make_tree, pack, peak_memory,
-                     seed, sheaf)
+                     seed, sheaf, view_of)
 
 MB = 1000000
 
@@ -95,6 +95,30 @@ class LittleMemory(Case):
         peak = peak_memory([SHEAF, "cat", self.path("set"), "--null", "--memory", "48MiB",
                             "--lanes", "512"])
         self.assertLess(peak, (48 + 32) << 20)
+
+    def test_lanes_are_in_the_budget(self):
+        """A data set of small samples, and a view, in which each lane has memory for each source."""
+        count = 16000
+        with tarfile.open(self.path("small.tar"), "w") as archive:
+            for i in range(count):
+                member = tarfile.TarInfo("%05d.bin" % i)
+                member.size = 5
+                archive.addfile(member, io.BytesIO(b"%05d" % i))
+        folder = self.path("small")
+        pack(self.path("small.tar"), folder, "tfrecord")
+        view = view_of(self, [(folder, {"where": {"range": [0, count // 2]}}),
+                              (folder, {"where": {"range": [count // 2, count]}})])
+        for place, lanes in ((folder, count // 2), (view, count // 4)):
+            with self.subTest(place=place):
+                done = sheaf("cat", place, "--null", "--memory", "4MB", "--lanes", lanes, status=1)
+                least = int(re.search(r"at least (\d+)", done.stderr.decode()).group(1))
+                self.assertIn(b"%d lanes" % lanes, done.stderr)
+                found = statistics(place, "--memory", least, "--lanes", lanes)
+                self.assertEqual(found["samples"], count)
+                self.assertLessEqual(found["memory_peak_bytes"], least)
+                peak = peak_memory([SHEAF, "cat", place, "--null", "--memory", "32MB", "--lanes", str(lanes)])
+                self.assertLess(peak, 32 * MB + (20 << 20))
+        self.assertEqual(statistics(self.few, "--memory", "100kB", "--lanes", 100000)["samples"], 3)
 
     def test_ten_columns_take_the_same_budget(self):
         """Columns of captions, numbers and values of 20 kB, some of which are kept in memory and some read with each
