@@ -148,7 +148,7 @@ static int size_in(const char *directory, const char *name, uint64_t *bytes,
     char *url = store_join(directory, name);
     int code = url == NULL ? err_memory(err, strlen(name)) : store_size(url, bytes, err);
 
-    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT) {    /* or a directory */
+    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED) { /* or a directory */
         *bytes = UINT64_MAX;
         code = SHEAF_OK;
     }
@@ -347,8 +347,7 @@ static int repair_check_check_table(const struct repair *r, struct repair_file *
          repair_check_table(r->copy, f->kind, f->name, NULL) == SHEAF_OK))
         f->damage = "is missing";
     else if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED ||
-             code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_ARGUMENT ||
-             code == SHEAF_ERR_UNSUPPORTED)
+             code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_UNSUPPORTED)
         f->damage = "has other bytes than those that were packed";
     f->is_absent = f->damage == NULL && code == SHEAF_END;
     return f->is_absent || f->damage != NULL ? SHEAF_OK : code;

@@ -104,7 +104,7 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
  * the expected one. */
 static bool is_another(int code)
 {
-    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ||
            code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
 }
 

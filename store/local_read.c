@@ -113,7 +113,7 @@ static int local_read_examine(struct file_object *o, struct sheaf_error *err)
     if (fstat(o->fd, &o->opened) != 0)
         return err_errno(err, errno, "%s: cannot stat", url);
     if (S_ISDIR(o->opened.st_mode))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a directory, not a file", url);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a directory, not a file", url);
     o->can_block = strcmp(url, "-") == 0;
     o->base.is_stream = !S_ISREG(o->opened.st_mode) || o->can_block;
     o->base.bytes = o->base.is_stream ? UINT64_MAX : (uint64_t)o->opened.st_size;

@@ -463,7 +463,8 @@ static int stat_file(const char *url, uint64_t *bytes, uint64_t *stamp, struct s
     if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
         return SHEAF_OK;
     if (!S_ISREG(st.st_mode))
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is not a regular file", url);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is %s, not a file", url,
+                       S_ISDIR(st.st_mode) ? "a directory" : "a device or a socket");
     *bytes = (uint64_t)st.st_size;
     *stamp = store_file_stamp_of(&st);
     return SHEAF_OK;

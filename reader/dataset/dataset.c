@@ -278,7 +278,7 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
 
     if (code == SHEAF_ERR_ACCESS && !store_is_local(directory))
         code = dataset_look_again(directory, MANIFEST_NAME, err);
-    if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_ARGUMENT ||
+    if (code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED ||
         (code == SHEAF_OK && !manifest_is_unfinished(text, size, run)))
         code = SHEAF_ERR_NOT_FOUND;
     free(text);

@@ -57,7 +57,7 @@ static int sides_open_names(struct sides *s, struct sheaf_error *err)
         return err_memory(err, strlen(url));
     code = store_open(names, &s->names, err);
     free(names);
-    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ? SHEAF_OK : code;
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
 /* Compares the line of a sample with the checksum in the index, which covers the frame (the stored
@@ -89,7 +89,7 @@ static int sides_compare_line(struct sides *s, uint64_t sample, uint32_t crc,
 static bool sides_cannot_read(const struct sides *s, int code)
 {
     return !s->dataset->is_remote && (code == SHEAF_ERR_IO || code == SHEAF_ERR_ACCESS ||
-                                      code == SHEAF_ERR_ARGUMENT);
+                                      code == SHEAF_ERR_UNSUPPORTED);
 }
 
 /* Reads the records of the shard, and compares each with the files beside the shard. */
@@ -144,19 +144,21 @@ static int sides_open(struct sides *s, bool *has_any, struct sheaf_error *err)
     return code;
 }
 
-/* Returns whether an error code from reading a shard means that the shard is damaged. */
+/* Returns whether an error code from reading a shard means that the shard is damaged. UNSUPPORTED
+ * means that a directory has the name of the shard, or that a record cannot be in an index file for
+ * another program. */
 static bool sides_is_damage(int code)
 {
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_LIMIT ||
-           code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT;
+           code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND ||
+           code == SHEAF_ERR_UNSUPPORTED;
 }
 
 /* Returns whether the records were compared, as far as the shard's content allows. The hash of the
- * shard then decides whether it is damaged. UNSUPPORTED means that a record cannot be in an index
- * file for another program. */
+ * shard then decides whether it is damaged. */
 static bool sides_were_compared(int code)
 {
-    return code == SHEAF_OK || sides_is_damage(code) || code == SHEAF_ERR_UNSUPPORTED;
+    return code == SHEAF_OK || sides_is_damage(code);
 }
 
 int verify_sides(const struct sheaf_dataset *d, uint32_t shard, size_t limit,

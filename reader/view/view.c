@@ -51,7 +51,7 @@ static int view_read_text(const char *url, char **text, size_t *size, struct she
 
     /* `url` is not a view (a mix of data sets) if no object has this name, or if the object is a
      * directory, a large shard or a file with other content. */
-    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
+    if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
     return code;

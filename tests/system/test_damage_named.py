@@ -210,3 +210,41 @@ class DamageNamed(Case):
                 self.assertRegex(text, re.escape(names[1]) + ": .*(index|dataset.index)")
                 if words[0] == "verify":
                     self.assertNotIn(names[2] + ": ", text)
+
+
+class DirectoriesInPlaceOfFiles(Case):
+    """A directory has the name of a file of the data set, or is given in place of a file. As with other damage, the
+    exit status is 1; 2 is for an invalid option or argument."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = make_tree(self.path("source"), {"a/1.txt": b"1", "a/2.txt": b"2"})
+        self.good = self.path("good")
+        pack(self.source, self.good, "tfrecord")
+
+    def fails(self, name, *words):
+        bad = self.path("bad")
+        shutil.rmtree(bad, ignore_errors=True)
+        shutil.copytree(self.good, bad)
+        os.unlink(os.path.join(bad, name))
+        os.mkdir(os.path.join(bad, name))
+        self.assert_error(sheaf(*words, status=1), name + ": is a directory, not a file")
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_in_a_data_set(self):
+        bad, out = self.path("bad"), self.path("out")
+        for words in (("info", bad), ("cat", bad, "--list"), ("verify", bad), ("index", bad),
+                      ("convert", bad, out, "--format", "recordio"), ("edit", bad, "--purge"),
+                      ("repair", bad, "--from", self.source), ("append", self.source, bad),
+                      ("pack", self.source, bad, "--format", "tfrecord", "--overwrite"),
+                      ("pack", self.source, out, "--format", "tfrecord", "--classes", bad)):
+            self.fails("dataset.json", *words)
+        for name in ("dataset.index", "dataset.keys", "shard-000000.tfrecord"):
+            for words in (("get", bad, "a/1"), ("append", self.source, bad), ("repair", bad, "--from", self.good),
+                          ("pack", self.source, bad, "--format", "tfrecord", "--overwrite")):
+                self.fails(name, *words)
+
+    def test_as_an_argument(self):
+        for words in (("commit", self.source), ("pack", "--plan", self.source), ("cat", "@" + self.source, "--list"),
+                      ("edit", self.good, "--labels", self.source), ("edit", self.good, "--delete", self.source)):
+            self.assert_error(sheaf(*words, status=1), self.source + ": is a directory, not a file")
