@@ -39,8 +39,9 @@ from ._member import rank_of as _rank_of
 from ._pixels import Pixels
 from ._pool import TransformError
 from ._packing import Packer, append, commit, pack, pack_part, plan
+from ._types import CACHE_BYTES as _CACHE_BYTES, READER_MEMORY as _READER_MEMORY
 from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanShard, Problem,
-                     Progress, Shard, Size, Source, SourceInfo, Stats, VerifyResult, _size, _text,
+                     Progress, Shard, Size, Source, SourceInfo, Stats, VerifyResult, _one, _size, _text,
                      _told, _warn)
 
 __all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "EditResult", "FetchResult",
@@ -262,11 +263,11 @@ class Reader(_sheaf.Reader):
     MPI, Slurm, SageMaker). rank=0, world_size=1 reads everything in any case. In the workers of a DataLoader over an
     IterableDataset, each worker reads its part, unless worker and workers are given.
 
-    memory_bytes is a hard ceiling. on_corrupt="skip" skips bad records, at most max_corrupt of them. `report` is
-    called with a Problem for each skipped record; without `report`, a warning is given. cache_directory is a local
-    cache for remote shards, which later epochs and other readers share. The command's names memory, cache and
-    cache_size may be used for memory_bytes, cache_directory and cache_bytes. With offline=True, no server is asked; see
-    Dataset.
+    memory_bytes (1 GiB) is a hard ceiling. on_corrupt="skip" skips bad records, at most max_corrupt of them. `report`
+    is called with a Problem for each skipped record; without `report`, a warning is given. cache_directory is a local
+    cache of at most cache_bytes (64 GB) for remote shards, which later epochs and other readers share. The command's
+    names memory, cache and cache_size may be used for memory_bytes, cache_directory and cache_bytes. With offline=True,
+    no server is asked; see Dataset.
 
     `columns` names the columns that come with the samples: columns=["cap-v2"] gives sample["cap-v2.txt"]. If a column
     has no value for a sample, `missing` decides what happens: "fail", "skip" or "none"."""
@@ -276,17 +277,16 @@ class Reader(_sheaf.Reader):
                  shuffle_buffer: Optional[int] = None, lanes: Optional[int] = None,
                  rank: Optional[int] = None, world_size: Optional[int] = None,
                  worker: Optional[int] = None, workers: Optional[int] = None,
-                 remainder: str = "auto", memory_bytes: Size = 1 << 30,
+                 remainder: str = "auto", memory_bytes: Optional[Size] = None,
                  memory: Optional[Size] = None, threads: int = 0,
                  on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
                  cache_directory: Optional[Path] = None, cache: Optional[Path] = None,
-                 cache_bytes: Size = 64000000000, cache_size: Optional[Size] = None,
+                 cache_bytes: Optional[Size] = None, cache_size: Optional[Size] = None,
                  report: Optional[Callable[[Problem], Any]] = None,
                  columns: Optional[Sequence[str]] = None, missing: str = "fail",
                  offline: bool = False, _arena: Optional[_sheaf.Arena] = None) -> None:
-        if cache_directory is None:
-            cache_directory = cache
-        dataset = source if isinstance(source, Dataset) else Dataset(source, cache=cache_directory,
+        _, cache = _one(None, cache=cache, cache_directory=cache_directory)
+        dataset = source if isinstance(source, Dataset) else Dataset(source, cache=cache,
                                                                      offline=offline)
         self._found_rank: Optional[Tuple[int, int]] = None
         if rank is None and world_size is None:
@@ -301,10 +301,10 @@ class Reader(_sheaf.Reader):
         super().__init__(dataset, _arena, **order, no_shuffle=no_shuffle, rank=rank,
                          world_size=world_size, worker=worker,
                          workers=workers, remainder=remainder,
-                         memory_bytes=_size("memory", memory, memory_bytes),
+                         memory_bytes=_size(_READER_MEMORY, memory=memory, memory_bytes=memory_bytes),
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
-                         cache_directory=_text(cache_directory),
-                         cache_bytes=_size("cache_size", cache_size, cache_bytes),
+                         cache_directory=_text(cache),
+                         cache_bytes=_size(_CACHE_BYTES, cache_size=cache_size, cache_bytes=cache_bytes),
                          report=_told(_warn if report is None else report, Problem),
                          columns=columns, missing=missing)
         self._bad = on_corrupt, max_corrupt, report     # the treatment of bad images
@@ -362,12 +362,12 @@ class Reader(_sheaf.Reader):
 
 
 def fetch(source: Path, directory: Path, *, host: int = 0, hosts: int = 1,
-          memory_bytes: Size = 256 << 20, memory: Optional[Size] = None, threads: int = 0,
+          memory_bytes: Optional[Size] = None, memory: Optional[Size] = None, threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None) -> FetchResult:
     """Copies the objects of a source, such as an s3:// prefix, into a directory, as `sheaf fetch` does. With n hosts,
     each host gets every n-th object. Objects that the directory already has are not copied again."""
     return FetchResult(**_sheaf.fetch(source, directory, host=host, hosts=hosts,
-                                      memory_bytes=_size("memory", memory, memory_bytes),
+                                      memory_bytes=_size(256 << 20, memory=memory, memory_bytes=memory_bytes),
                                       threads=threads,
                                       progress=_told(progress, Progress)))
 
@@ -389,7 +389,7 @@ class _Problems:
 
 
 def verify(source: Union[Source, Dataset], *, columns: Union[str, Sequence[str]] = (), part: int = 0, parts: int = 0,
-           memory_bytes: Size = 1 << 30, memory: Optional[Size] = None, threads: int = 0,
+           memory_bytes: Optional[Size] = None, memory: Optional[Size] = None, threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None) -> VerifyResult:
     """Reads and checks everything: sizes, hashes, checksums, counts, the index. With `parts`, it checks only part
@@ -401,7 +401,7 @@ def verify(source: Union[Source, Dataset], *, columns: Union[str, Sequence[str]]
         assert not sheaf.verify("s3://bucket/train/").problems"""
     problems = _Problems(report)
     return VerifyResult(**_sheaf.verify(_opened(source), {"columns": columns}, part=part, parts=parts,
-                                        memory_bytes=_size("memory", memory, memory_bytes),
+                                        memory_bytes=_size(_READER_MEMORY, memory=memory, memory_bytes=memory_bytes),
                                         threads=threads,
                                         progress=_told(progress, Progress),
                                         report=_told(problems, Problem)),
@@ -409,7 +409,7 @@ def verify(source: Union[Source, Dataset], *, columns: Union[str, Sequence[str]]
 
 
 def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = False,
-          keys: bool = False, memory_bytes: Size = 1 << 30, memory: Optional[Size] = None,
+          keys: bool = False, memory_bytes: Optional[Size] = None, memory: Optional[Size] = None,
           threads: int = 0,
           progress: Optional[Callable[[Progress], Any]] = None,
           report: Optional[Callable[[Problem], Any]] = None,
@@ -426,7 +426,7 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
         sheaf.index("foreign-tars/", index="energon")"""
     problems = _Problems(report)
     return VerifyResult(**_sheaf.index(directory, index, overwrite, keys, join,
-                                       memory_bytes=_size("memory", memory, memory_bytes),
+                                       memory_bytes=_size(_READER_MEMORY, memory=memory, memory_bytes=memory_bytes),
                                        threads=threads, progress=_told(progress, Progress),
                                        report=_told(problems, Problem)),
                         problems=problems.found)

@@ -59,7 +59,7 @@ class PipeResult(NamedTuple):
 def _reading(on_corrupt: str, max_corrupt: Optional[int], cache: Optional[Path],
              cache_size: Size, columns: Optional[Sequence[str]], missing: str) -> Dict[str, Any]:
     return {"columns": columns, "missing": missing, "on_corrupt": on_corrupt, "max_corrupt": max_corrupt, "cache_directory": _text(cache),
-            "cache_bytes": _size("cache_size", cache_size, 0)}
+            "cache_bytes": _size(0, cache_size=cache_size)}
 
 
 def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = None, *,
@@ -107,7 +107,7 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
     calls = {"progress": _told(progress, Progress),
              "report": _told(_warn if report is None else report, Problem), "s3": _s3(s3),
              "note": _noted(note)}
-    size = _size("memory", memory, 0)
+    size = _size(0, memory=memory)
     if plan is not None:
         if source is not None or dest is not None or format is not None:
             raise TypeError("plan takes the place of source, dest and format")
@@ -121,7 +121,7 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
     return ConvertResult(**_sheaf.convert(
         opened, dest, reading, format=format, codec=codec, resume=resume,
         overwrite=overwrite, index=index, jobs=jobs, memory_bytes=size, shard_count=shard_count,
-        shard_bytes=_size("shard_size", shard_size, 150000000), reshuffle=shuffle, seed=seed,
+        shard_bytes=_size(150000000, shard_size=shard_size), reshuffle=shuffle, seed=seed,
         reshard=shard_size is not None or shard_count != 0, fix_images=fix_images,
         check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
         duplicate_keys=duplicate_keys, split=split,
@@ -141,7 +141,7 @@ def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = Fa
 
         sheaf.unpack("shards/", "files/")"""
     reading = _reading(on_corrupt, max_corrupt, cache, cache_size, columns, missing)
-    reading.update(memory_bytes=_size("memory", memory, 0), threads=threads)
+    reading.update(memory_bytes=_size(0, memory=memory), threads=threads)
     return UnpackResult(**_sheaf.unpack_files(
         _opened(source), directory, reading, resume=resume, duplicate_keys=duplicate_keys,
         progress=_told(progress, Progress), report=_told(_warn if report is None else report, Problem)))
@@ -168,7 +168,7 @@ def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int =
         source, directory, channel=channel, epochs=epochs, first_epoch=first_epoch,
         shuffle=shuffle, seed=seed, host=host, hosts=hosts,
         record_wrapper=record_wrapper == "recordio", gunzip=compression == "gzip",
-        attributes=attributes, memory_bytes=_size("memory", memory, 0),
+        attributes=attributes, memory_bytes=_size(0, memory=memory),
         progress=_told(progress, Progress)))
 
 

@@ -84,6 +84,6 @@ def edit(dataset: Path, *, delete: Union[None, Path, Iterable[str]] = None,
         return EditResult(**_sheaf.edit(
             dataset, delete_keys=keys_at, labels=labels_at, replace=_text(replace),
             on_unknown=unknown_keys, resume=resume, overwrite=overwrite, purge=purge,
-            dry_run=dry_run, jobs=jobs, memory_bytes=_size("memory", memory, 0), s3=_s3(s3),
+            dry_run=dry_run, jobs=jobs, memory_bytes=_size(0, memory=memory), s3=_s3(s3),
             progress=_told(progress, Progress), report=_told(report, Problem),
             note=_noted(note)))

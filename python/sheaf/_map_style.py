@@ -19,6 +19,7 @@ from sheaf._batch import Batch
 from sheaf._decode import Decode, Decoded, Told, decode_all, named, times, unstopped, warn_all
 from sheaf._member import check_rank, rank_of
 from sheaf._rank import RankReader
+from sheaf._types import CACHE_BYTES, READER_MEMORY
 
 
 class Fields(Dict[str, Any]):
@@ -52,8 +53,7 @@ class Nothing(enum.Enum):
 
 
 # The options of sheaf.Reader that this module passes on.
-READER_OPTIONS = {name: option for name, option in inspect.signature(sheaf.Reader).parameters.items()
-                  if name not in ("source", "epoch", "worker", "workers", "_arena")}
+READER_OPTIONS = inspect.signature(sheaf.Reader).parameters.keys() - {"source", "epoch", "worker", "workers", "_arena"}
 
 
 class Collate:
@@ -116,8 +116,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         for name in reader:
             if name not in READER_OPTIONS:
                 raise TypeError("Dataset() got an unexpected keyword argument %r" % name)
-        if cache is None:
-            cache = cache_directory
+        _, cache = sheaf._one(None, cache=cache, cache_directory=cache_directory)
         self.dataset = source if isinstance(source, sheaf.Dataset) else \
             sheaf.Dataset(source, cache=cache, offline=offline)
         self.decode: Decode = to_dict if decode is None else decode
@@ -144,9 +143,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
                            self.dataset.host)
         self._check()
         reader["cache_directory"] = sheaf._text(cache)
-        for name, other in (("memory_bytes", "memory"), ("cache_bytes", "cache_size")):
-            reader[name] = sheaf._size(other, reader.pop(other, None),
-                                       reader.get(name, READER_OPTIONS[name].default))
+        for name, other, standard in (("memory_bytes", "memory", READER_MEMORY),
+                                      ("cache_bytes", "cache_size", CACHE_BYTES)):
+            reader[name] = sheaf._size(standard, **{other: reader.pop(other, None), name: reader.get(name)})
         self._options = reader
         if self.dataset.host and not self.dataset.is_stream:
             # The hosts become equal because the line of each host is made longer or shorter, not the share of this

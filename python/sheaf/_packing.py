@@ -17,6 +17,9 @@ from ._sheaf import ArgumentError
 from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _noted, _s3,
                      _size, _text, _told)
 
+MEMORY_BYTES = 512 << 20            # the defaults of packing
+SHARD_BYTES = 150000000
+
 
 class Packer(_sheaf.Packer):
     """Makes a data set at `dest` from samples that the program makes. Used as a context manager, it finishes the data
@@ -28,17 +31,17 @@ class Packer(_sheaf.Packer):
 
     def __init__(self, dest: Path, *, format: str = "webdataset", codec: str = "none",
                  classes: Union[None, Sequence[str], Mapping[str, int]] = None,
-                 shard_bytes: Size = 150000000, shard_size: Optional[Size] = None,
+                 shard_bytes: Optional[Size] = None, shard_size: Optional[Size] = None,
                  prefix: str = "shard", label_base: int = 0,
                  overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
-                 memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
+                 memory_bytes: Optional[Size] = None, memory: Optional[Size] = None,
                  progress: Optional[Callable[[Progress], Any]] = None,
                  s3: S3 = None, duplicate_keys: str = "fail") -> None:
         super().__init__(dest, format=format, codec=codec,
-                         shard_bytes=_size("shard_size", shard_size, shard_bytes), prefix=prefix,
+                         shard_bytes=_size(SHARD_BYTES, shard_size=shard_size, shard_bytes=shard_bytes), prefix=prefix,
                          label_base=label_base,
                          overwrite=overwrite, index=index, jobs=jobs,
-                         memory_bytes=_size("memory", memory, memory_bytes),
+                         memory_bytes=_size(MEMORY_BYTES, memory=memory, memory_bytes=memory_bytes),
                          progress=_told(progress, Progress), s3=_s3(s3),
                          duplicate_keys=duplicate_keys)
         self._dest = os.fsdecode(dest)
@@ -170,12 +173,12 @@ def _limit(value: Union[None, int, str]) -> Optional[str]:
 
 def pack(source: Any, dest: Path, *, format: str = "webdataset",
          codec: str = "none",
-         shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
+         shard_bytes: Optional[Size] = None, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard", root: Optional[Path] = None, no_shuffle: bool = False,
          seed: Optional[int] = None, label_base: int = 0, split: Optional[str] = None,
          on_error: str = "fail", resume: bool = False, overwrite: bool = False,
          dry_run: bool = False, index: Optional[str] = None, jobs: int = 0,
-         memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
+         memory_bytes: Optional[Size] = None, memory: Optional[Size] = None,
          progress: Optional[Callable[[Progress], Any]] = None,
          report: Optional[Callable[[Problem], Any]] = None,
          plan: Optional[Callable[[PlanShard], Any]] = None,
@@ -189,7 +192,9 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
          classes: Classes = None, s3: S3 = None, on_change: str = "fail",
          max_skipped: Union[None, int, str] = None, class_depth: int = 0,
          duplicate_keys: str = "fail") -> PackResult:
-    """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does.
+    """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does. A shard has
+    about shard_size bytes of payload (150 MB). memory_bytes (512 MiB) is the limit of the buffers; the command's name
+    `memory` may be used as well.
 
     `include` and `exclude` are patterns as in a .gitignore. All `include` patterns are applied before the `exclude`
     patterns; a "!" before a pattern inverts it. field_alias={"jpeg": "jpg"} renames a field. fix_images converts
@@ -229,11 +234,11 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
             return {"jpg": to.getvalue()}
 
         sheaf.pack("images/", "shards/", transform=smaller, version="256", jobs=8)"""
-    size = _size("shard_size", shard_size, shard_bytes)
+    size = _size(SHARD_BYTES, shard_size=shard_size, shard_bytes=shard_bytes)
     images = dict(fix_images=fix_images, quality=quality, resize=resize, resize_mode=resize_mode)
     writing = dict(format=format, codec=codec, prefix=prefix, on_error=on_error, resume=resume,
                    check_images=check_images, overwrite=overwrite, index=index, jobs=jobs,
-                   memory_bytes=_size("memory", memory, memory_bytes),
+                   memory_bytes=_size(MEMORY_BYTES, memory=memory, memory_bytes=memory_bytes),
                    progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3))
     choosing = dict(shard_count=shard_count, root=_text(root), no_shuffle=no_shuffle,
                     seed=seed or 0, split=split, dry_run=dry_run, plan=_told(plan, PlanShard),
@@ -290,12 +295,12 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
 
 def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          format: str = "webdataset", codec: str = "none",
-         shard_bytes: Size = 150000000, shard_size: Optional[Size] = None, shard_count: int = 0,
+         shard_bytes: Optional[Size] = None, shard_size: Optional[Size] = None, shard_count: int = 0,
          prefix: str = "shard",
          root: Optional[Path] = None, no_shuffle: bool = False, seed: int = 0,
          label_base: int = 0, split: Optional[str] = None, on_error: str = "fail",
          resume: bool = False, overwrite: bool = False, index: Optional[str] = None,
-         jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
+         jobs: int = 0, memory_bytes: Optional[Size] = None, memory: Optional[Size] = None,
          progress: Optional[Callable[[Progress], Any]] = None,
          report: Optional[Callable[[Problem], Any]] = None,
          include: Patterns = (), exclude: Patterns = (),
@@ -315,11 +320,11 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
     with _class_file(classes) as file:
         return PackResult(**_sheaf.plan(
             source, dest, plan, format=format, codec=codec,
-            shard_bytes=_size("shard_size", shard_size, shard_bytes), shard_count=shard_count,
+            shard_bytes=_size(SHARD_BYTES, shard_size=shard_size, shard_bytes=shard_bytes), shard_count=shard_count,
             prefix=prefix, root=_text(root),
             no_shuffle=no_shuffle, seed=seed, label_base=label_base, split=split, on_error=on_error,
             resume=resume, overwrite=overwrite, index=index, jobs=jobs,
-            memory_bytes=_size("memory", memory, memory_bytes),
+            memory_bytes=_size(MEMORY_BYTES, memory=memory, memory_bytes=memory_bytes),
             progress=_told(progress, Progress), report=_told(report, Problem),
             filters=_filters(include, exclude), field_aliases=_aliases(field_alias), key_end=key_end,
             fix_images=fix_images, check_images=check_images, quality=quality,
@@ -342,15 +347,15 @@ def _part(part: Optional[int], parts: Optional[int]) -> Tuple[int, int]:
 
 
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
-              jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
+              jobs: int = 0, memory_bytes: Optional[Size] = None, memory: Optional[Size] = None,
               progress: Optional[Callable[[Progress], Any]] = None,
               report: Optional[Callable[[Problem], Any]] = None, s3: S3 = None) -> PackResult:
     """Packs part number `part`, counted from 0, of `parts` of a plan. Parts may be packed in any order, at the same
     time, or again. If part and parts are not given, they are taken from the environment (Slurm, Kubernetes, AWS
     Batch, MPI, SageMaker)."""
     return PackResult(**_sheaf.pack_part(
-        plan, *_part(part, parts), jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
-        progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3)))
+        plan, *_part(part, parts), jobs=jobs,
+        memory_bytes=_size(MEMORY_BYTES, memory=memory, memory_bytes=memory_bytes), progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3)))
 
 
 def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int = 0,
@@ -380,9 +385,9 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
         raise ArgumentError("append: the source is samples, expected files: pack the samples as another data set, and "
                             "join the two in a view")
     return PackResult(**_sheaf.append(
-        source, dataset, shard_bytes=_size("shard_size", shard_size, 0), shard_count=shard_count,
+        source, dataset, shard_bytes=_size(0, shard_size=shard_size), shard_count=shard_count,
         root=_text(root), no_shuffle=no_shuffle, seed=seed, on_error=on_error, resume=resume,
-        overwrite=overwrite, dry_run=dry_run, jobs=jobs, memory_bytes=_size("memory", memory, 0),
+        overwrite=overwrite, dry_run=dry_run, jobs=jobs, memory_bytes=_size(0, memory=memory),
         progress=_told(progress, Progress), report=_told(report, Problem),
         plan=_told(plan, PlanShard), filters=_filters(include, exclude),
         field_aliases=_aliases(field_alias), key_end=key_end, fix_images=fix_images,
@@ -391,13 +396,13 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
         on_change=on_change, max_skipped=_limit(max_skipped), split=split))
 
 
-def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,
+def commit(plan: Path, *, jobs: int = 0, memory_bytes: Optional[Size] = None,
            memory: Optional[Size] = None,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None, s3: S3 = None) -> PackResult:
     """Checks that all shards of a plan exist, and publishes them as a data set. Raises NotFoundError if shards are
     missing, and names the shards and their parts."""
     return PackResult(**_sheaf.commit(
-        plan, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
+        plan, jobs=jobs, memory_bytes=_size(MEMORY_BYTES, memory=memory, memory_bytes=memory_bytes),
         progress=_told(progress, Progress),
         report=_told(report, Problem), s3=_s3(s3)))

@@ -35,5 +35,5 @@ def repair(dataset: Path, source: Union[Path, Sequence[Path]], files: Sequence[s
         sheaf.repair("shards/", "photos/")"""
     return RepairResult(**_sheaf.repair(
         dataset, source, files=list(files), root=_text(root), dry_run=dry_run, jobs=jobs,
-        memory_bytes=_size("memory", memory, 0), s3=_s3(s3), progress=_told(progress, Progress),
+        memory_bytes=_size(0, memory=memory), s3=_s3(s3), progress=_told(progress, Progress),
         report=_told(report, Problem), note=_told(note, Note)))

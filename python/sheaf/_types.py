@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ._sheaf import ArgumentError
 
@@ -237,10 +237,23 @@ _UNITS = {"": 1, "kB": 1000, "MB": 1000 ** 2, "GB": 1000 ** 3, "TB": 1000 ** 4,
           "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
-def _size(name: str, size: Optional[Size], otherwise: Size) -> int:
-    """Returns the option `name` as a number of bytes. If it is None, returns `otherwise`, the value of the option
-    under its other name."""
-    value = otherwise if size is None else size
+READER_MEMORY = 1 << 30             # the defaults of readers
+CACHE_BYTES = 64000000000
+
+
+def _one(standard: Any, **names: Any) -> Tuple[str, Any]:
+    """Returns the name and the value of an option that has several names. `names` has the value under each name, or
+    None. If all are None, the value is `standard`. Raises ArgumentError if the option is given under two names."""
+    given = [(name, value) for name, value in names.items() if value is not None]
+    if len(given) > 1:
+        raise ArgumentError("%s: these are names of the same option: give one of them" %
+                            " and ".join("%s=%r" % each for each in given))
+    return given[0] if given else (next(iter(names)), standard)
+
+
+def _size(standard: Size, **names: Optional[Size]) -> int:
+    """Returns an option as a number of bytes. The arguments are those of _one()."""
+    name, value = _one(standard, **names)
     if not isinstance(value, str):
         return value
     found = re.fullmatch(r"(\d+)(?:\.(\d{1,9}))?(|[kMGT]B|[KMGT]iB)", value, re.ASCII)

@@ -185,7 +185,7 @@ def add(dataset: Path, name: str, source: Union[Path, Rows], *, only_missing: bo
         return ColumnResult(**_sheaf.column_add(
             dataset, name, given.path, only_missing=only_missing, resume=resume, on_unknown=unknown_keys,
             on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys,
-            memory_bytes=_size("memory", memory, 0), jobs=jobs, s3=_s3(s3),
+            memory_bytes=_size(0, memory=memory), jobs=jobs, s3=_s3(s3),
             progress=_told(progress, Progress),
             report=_told(lambda problem: tell(Problem(given.told(problem.where), problem.code,
                                                       given.told(problem.message))), Problem)))
@@ -299,7 +299,7 @@ def write(dataset: Path, name: str, function: Callable[[Dict[str, Any]], Values]
         sheaf.columns.write("shards/", "size", lambda sample: {"txt": b"%d" % len(sample["jpg"])})"""
     path = os.fspath(dataset)
     writer = _sheaf.ColumnWriter(path, name, only_missing=only_missing, resume=resume,
-                                 memory_bytes=_size("memory", memory, 0), version=version, s3=_s3(s3))
+                                 memory_bytes=_size(0, memory=memory), version=version, s3=_s3(s3))
     try:
         samples = _samples(path, writer.next, writer.end)
         _write(writer, _results(samples, _Maker(function, fields), jobs, batch))
@@ -329,7 +329,7 @@ def add_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None
     sheaf.pack_part. Raises ChangedError if the source has other values than when the plan was made."""
     return ColumnResult(**_sheaf.column_add_part(
         plan, *_part(part, parts), on_unknown=unknown_keys,
-        on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys, memory_bytes=_size("memory", memory, 0),
+        on_repeated="skip" if duplicate_keys == "drop" else duplicate_keys, memory_bytes=_size(0, memory=memory),
         jobs=jobs, s3=_s3(s3), progress=_told(progress, Progress),
         report=_told(_warn if report is None else report, Problem)))
 
@@ -344,7 +344,7 @@ def write_part(plan: Path, function: Callable[[Dict[str, Any]], Values], part: O
         sheaf.columns.write_part("size.plan", lambda sample: {"txt": b"%d" % len(sample["jpg"])}, 0, 2)
         sheaf.columns.write_part("size.plan", lambda sample: {"txt": b"%d" % len(sample["jpg"])}, 1, 2)
         sheaf.commit("size.plan")"""
-    writer = _sheaf.ColumnWriter(os.fspath(plan), *_part(part, parts), memory_bytes=_size("memory", memory, 0),
+    writer = _sheaf.ColumnWriter(os.fspath(plan), *_part(part, parts), memory_bytes=_size(0, memory=memory),
                                  s3=_s3(s3))
     try:
         dataset = _planned_base(plan)

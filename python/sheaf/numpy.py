@@ -49,7 +49,7 @@ def batches(reader: sheaf.Reader, size: int, drop_last: bool = False,
     The reader already uses its own memory. Decoding and the batches take at most memory_bytes in addition."""
     if pixels is None:
         return map(arrays, reader.batches(size, drop_last))
-    shares = memory_of(pixels, _size("memory_bytes", memory_bytes, 0), size, reads=False)
+    shares = memory_of(pixels, _size(0, memory_bytes=memory_bytes), size, reads=False)
     stage = Stage(pixels, shares, Policy(reader.dataset, *reader._bad))
     return _pixels(reader, size, drop_last, stage)
 

@@ -21,7 +21,7 @@ import tensorflow as tf
 import sheaf
 from sheaf._member import epoch_of, rank_of
 from sheaf._pixel_stage import BOX, Policy, Shares, Stage, memory_of
-from sheaf._types import _size
+from sheaf._types import READER_MEMORY, _size
 
 CHUNK = 64          # samples that pass from Python to TensorFlow at once
 
@@ -64,7 +64,8 @@ def dataset(source: Union[sheaf.Source, sheaf.Dataset], *, batch_size: Optional[
         raise sheaf.ArgumentError("pixels need batch_size, and no views")
     shares = None
     if pixels is not None and batch_size is not None:
-        memory = _size("memory", options.pop("memory", None), options.pop("memory_bytes", 1 << 30))
+        memory = _size(READER_MEMORY, memory=options.pop("memory", None),
+                       memory_bytes=options.pop("memory_bytes", None))
         shares = memory_of(pixels, memory, batch_size)
         options["memory_bytes"] = shares.reading
     columns = _Columns(opened, fields, label_type, state, on_corrupt, pixels, shares)

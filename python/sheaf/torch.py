@@ -475,5 +475,5 @@ class _PixelBatches(_sheaf.ReadyBatches, _Batches):
             self.queue = self.inner.queue_of_complete
 
 
-_DATASET_OPTIONS = (inspect.signature(Dataset).parameters.keys() | READER_OPTIONS.keys()) - \
+_DATASET_OPTIONS = (inspect.signature(Dataset).parameters.keys() | READER_OPTIONS) - \
     {"source", "decode", "reader"}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An option has one name: what a command takes, its function takes under the same name."""
 
+import importlib
 import inspect
 import os
 import re
@@ -80,6 +81,28 @@ class Options(Case):
         for name in ("memory", "cache_size"):
             with self.assertRaisesRegex(ValueError, name + "='20megs': invalid size"):
                 sheaf.Reader(folder, **{name: "20megs"})
+
+    def test_an_option_under_two_names(self):
+        folder = pack(self.path("set"), samples_of(20))
+        to = self.path("to")
+        memory = {"memory": "64MB", "memory_bytes": 1 << 26}
+        shard = {"shard_size": "1MB", "shard_bytes": 1000000}
+        cache = {"cache": to, "cache_directory": to}
+        kept = {"cache_size": "1GB", "cache_bytes": 1 << 30}
+        calls = [(sheaf.Reader, (folder,), (memory, cache, kept)), (sheaf.Packer, (to,), (memory, shard)),
+                 (sheaf.pack, (folder, to), (memory, shard)), (sheaf.plan, (folder, to, to + ".plan"), (memory, shard)),
+                 (sheaf.pack_part, (to, 0, 1), (memory,)), (sheaf.commit, (to,), (memory,)),
+                 (sheaf.verify, (folder,), (memory,)), (sheaf.index, (folder,), (memory,)),
+                 (sheaf.fetch, (folder, to), (memory,))]
+        try:
+            calls.append((importlib.import_module("sheaf.torch").Dataset, (folder,), (memory, cache, kept)))
+        except ImportError:
+            pass
+        for function, arguments, pairs in calls:
+            for pair in pairs:
+                with self.assertRaisesRegex(ValueError, "%s=.* and %s=.* same option" % tuple(pair)):
+                    function(*arguments, **pair)
+        self.assertFalse(os.path.exists(to))
 
     def test_tens_of_thousands_of_threads(self):
         """A process with that many threads would run out of memory mappings and crash."""
