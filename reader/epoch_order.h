@@ -11,6 +11,7 @@
 #ifndef READER_EPOCH_ORDER_H
 #define READER_EPOCH_ORDER_H
 
+#include "reader/order/order_replay.h"
 #include "reader/reader_state.h"
 
 /* A sample stays in a shuffle buffer of n samples for n draws on average. It seldom stays for more
@@ -56,9 +57,20 @@ struct epoch_order {
     uint64_t (*open_shards)(const struct sheaf_reader *r);
     /* Returns the number of rounds of an epoch. */
     uint64_t (*rounds)(const struct sheaf_dataset *dataset, const struct order *order);
+    /* Begins to compute which samples an epoch with this order returns. The caller must free
+     * *replay, also after an error, unless the function has left *replay unchanged because memory
+     * is exhausted. */
+    int (*replay)(const struct sheaf_dataset *dataset, const struct order *order,
+                  struct order_replay **replay, struct sheaf_error *err);
 };
 
 extern const struct epoch_order epoch_order_set;        /* version 1 of the order */
 extern const struct epoch_order epoch_order_view;       /* version 2 of the order */
+
+/* Returns the functions for the order of the data set's epochs. */
+static inline const struct epoch_order *epoch_order_of(const struct sheaf_dataset *dataset)
+{
+    return dataset->view != NULL ? &epoch_order_view : &epoch_order_set;
+}
 
 #endif

@@ -3,7 +3,10 @@
  * The order of an epoch of one data set, which is not a view (a mix of data sets). All samples form
  * one sequence before shuffling, called the line. Each lane (one of the equal sequences of the
  * epoch) has one struct lane and reads one range of the line. */
+#include <stdlib.h>
+
 #include "base/bytes.h"
+#include "base/error.h"
 #include "reader/epoch_order.h"
 
 static struct order_lane range_of(const struct sheaf_reader *r, uint32_t lane)
@@ -112,10 +115,95 @@ static uint64_t rounds_of_line(const struct sheaf_dataset *d, const struct order
     return samples / lanes + (order->remainder != SHEAF_DROP && samples % lanes != 0);
 }
 
+/* ---- Replay --------------------------------------------------------------------------------- */
+
+struct set_replay {
+    struct order_replay base;
+    const struct sheaf_dataset *dataset;
+    struct order_line line;
+    struct order_lane *lanes;
+    struct shuffle *shuffles;
+    uint64_t **slots;               /* the inputs in the slots of each lane */
+    uint32_t lane_count;
+};
+
+static void set_replay_free(struct order_replay *base)
+{
+    struct set_replay *r = (struct set_replay *)(void *)base;
+
+    for (uint32_t i = 0; r->slots != NULL && i < r->lane_count; i++)
+        free(r->slots[i]);
+    free(r->slots);
+    free(r->lanes);
+    free(r->shuffles);
+    order_line_free(&r->line);
+    free(r);
+}
+
+static int set_replay_next(struct order_replay *base, uint32_t lane, struct replayed *sample,
+                           struct sheaf_error *err)
+{
+    struct set_replay *r = (struct set_replay *)(void *)base;
+    struct order_run run;
+    uint64_t place;
+
+    (void)err;
+    if (r->shuffles[lane].filled == 0)
+        return SHEAF_END;
+    place = order_lane_place(&r->lanes[lane], shuffle_draw(&r->shuffles[lane], r->slots[lane]));
+    run = order_line_locate(&r->line, place);
+    sample->source = 0;
+    sample->comes_again = place >= dataset_samples(r->dataset);
+    sample->rank = sample->number = r->dataset->first_numbers[run.shard] + run.record;
+    return SHEAF_OK;
+}
+
+static uint64_t set_replay_chosen(const struct order_replay *base, size_t source)
+{
+    (void)source;
+    return dataset_samples(((const struct set_replay *)(const void *)base)->dataset);
+}
+
+static int set_replay_begin_lanes(struct set_replay *r, const struct order *order,
+                                  struct sheaf_error *err)
+{
+    r->lanes = calloc(order->lanes, sizeof(r->lanes[0]));
+    r->shuffles = calloc(order->lanes, sizeof(r->shuffles[0]));
+    r->slots = calloc(order->lanes, sizeof(r->slots[0]));
+    if (r->lanes == NULL || r->shuffles == NULL || r->slots == NULL)
+        return err_memory(err, order->lanes * sizeof(r->lanes[0]));
+    for (uint32_t i = 0; i < order->lanes; i++) {
+        r->lanes[i] = dataset_lane(r->dataset, order, i);
+        shuffle_begin(&r->shuffles[i], order, i, order_lane_inputs(&r->lanes[i]));
+        r->slots[i] = calloc(r->shuffles[i].filled + 1, sizeof(r->slots[i][0]));
+        if (r->slots[i] == NULL)
+            return err_memory(err, r->shuffles[i].filled * sizeof(r->slots[i][0]));
+        shuffle_replay(&r->shuffles[i], 0, r->slots[i]);
+    }
+    return SHEAF_OK;
+}
+
+static int set_replay_begin(const struct sheaf_dataset *d, const struct order *order,
+                            struct order_replay **replay, struct sheaf_error *err)
+{
+    struct set_replay *r = calloc(1, sizeof(*r));
+    int code;
+
+    if (r == NULL)
+        return err_memory(err, sizeof(*r));
+    *replay = &r->base;
+    r->base = (struct order_replay){ dataset_samples(d), 1, set_replay_chosen, set_replay_next,
+                                     set_replay_free };
+    r->dataset = d;
+    r->lane_count = order->lanes;
+    code = order_line_make(order, d->samples, d->manifest.shard_count, &r->line, err);
+    return code == SHEAF_OK ? set_replay_begin_lanes(r, order, err) : code;
+}
+
 const struct epoch_order epoch_order_set = {
     .count = count_lanes, .begin = epoch_order_set_begin_lanes,
     .table_bytes = tables_of_lanes, .next = next_of_lane,
     .has_ended = lanes_have_ended, .source_epoch = epoch_of_samples,
     .samples = samples_of_member, .steps = steps_of_lane, .open_shards = shards_of_lanes,
-    .rounds = rounds_of_line,
+    .rounds = rounds_of_line, .replay = set_replay_begin,
 };

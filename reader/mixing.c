@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
+#include "reader/view/view_replay.h"
 
 /* A lane (a sequence of samples) reads its next range of samples in advance. If the memory budget
  * has no room for this, the lane tries again every PUMP_DRAWS draws. */
@@ -521,5 +522,5 @@ const struct epoch_order epoch_order_view = {
     .begin = mixing_begin, .table_bytes = mixing_table_bytes, .end = mixing_end,
     .next = mixing_next, .has_ended = mixing_has_ended, .source_epoch = mixing_source_epoch,
     .samples = mixing_samples, .steps = mixing_steps, .open_shards = mixing_open_shards,
-    .rounds = mixing_rounds,
+    .rounds = mixing_rounds, .replay = view_replay_begin,
 };

@@ -86,7 +86,7 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     r->opened_ns = clock_ns();
     r->dataset = r->load.dataset = dataset;
     r->load.queue_ops = &queue_in_order;        /* memory_choose sets it again for each epoch. */
-    r->epoch_order = dataset->view != NULL ? &epoch_order_view : &epoch_order_set;
+    r->epoch_order = epoch_order_of(dataset);
     reader_options_take(&r->options, options);
     if (r->options.threads == 0)
         r->options.threads = threads_for(dataset);

@@ -12,26 +12,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
-#include "reader/reader_options.h"
-#include "reader/order/shuffle.h"
 #include "reader/dataset/labels.h"
-#include "reader/view/view_replay.h"
+#include "reader/epoch_order.h"
+#include "reader/reader_options.h"
 
 /* Largest distance in steps at which two neighbours count as returned close together. (Neighbours
  * are samples with consecutive numbers in the data set. A good shuffle returns them far apart.) */
 #define NEAR_STEPS 100u
-
-struct quality_replay {
-    const struct sheaf_dataset *dataset;
-    struct order order;
-    /* State for computing the draws of a view (a mix of data sets). If the data set is not a view,
-     * `view` is NULL, and the members below are used instead. */
-    struct view_replay *view;
-    struct order_line line;
-    struct order_lane *lanes;
-    struct shuffle *shuffles;
-    uint64_t **slots;               /* the inputs in the slots of each lane */
-};
 
 /* The measures that are computed for one source of the epoch. A data set that is not a view (a mix
  * of data sets) has one source. */
@@ -39,17 +26,6 @@ struct mixed {
     /* number of chosen samples in the sources before this source */
     uint64_t first;
     uint64_t samples, drawn;
-};
-
-/* The sample that is returned at a step. */
-struct drawn {
-    size_t source;
-    /* number of the sample among the chosen samples of its source */
-    uint64_t rank;
-    uint64_t number;                /* number of the sample in the data set */
-    /* true if this sample is returned again at the end of the epoch, because its host has fewer
-     * samples than other hosts */
-    bool comes_again;
 };
 
 struct mixing_tally {
@@ -73,77 +49,9 @@ struct mixing_tally {
     uint64_t runs, run, batch_labels, batches;
 };
 
-/* ---- Replay --------------------------------------------------------------------------------- */
-
-static void replay_free(struct quality_replay *r)
-{
-    view_replay_free(r->view);
-    for (uint32_t i = 0; r->slots != NULL && i < r->order.lanes; i++)
-        free(r->slots[i]);
-    free(r->slots);
-    free(r->lanes);
-    free(r->shuffles);
-    order_line_free(&r->line);
-}
-
-static int replay_begin(struct quality_replay *r, struct sheaf_error *err)
-{
-    const struct sheaf_dataset *d = r->dataset;
-    const uint32_t lanes = r->order.lanes;
-    int code;
-
-    if (d->view != NULL)
-        return view_replay_begin(&r->view, d, &r->order, err);
-    code = order_line_make(&r->order, d->samples, d->manifest.shard_count, &r->line, err);
-    if (code != SHEAF_OK)
-        return code;
-    r->lanes = calloc(lanes, sizeof(r->lanes[0]));
-    r->shuffles = calloc(lanes, sizeof(r->shuffles[0]));
-    r->slots = calloc(lanes, sizeof(r->slots[0]));
-    if (r->lanes == NULL || r->shuffles == NULL || r->slots == NULL)
-        return err_memory(err, lanes * sizeof(r->lanes[0]));
-    for (uint32_t i = 0; i < lanes; i++) {
-        r->lanes[i] = dataset_lane(d, &r->order, i);
-        shuffle_begin(&r->shuffles[i], &r->order, i, order_lane_inputs(&r->lanes[i]));
-        r->slots[i] = calloc(r->shuffles[i].filled + 1, sizeof(r->slots[i][0]));
-        if (r->slots[i] == NULL)
-            return err_memory(err, r->shuffles[i].filled * sizeof(r->slots[i][0]));
-        shuffle_replay(&r->shuffles[i], 0, r->slots[i]);
-    }
-    return SHEAF_OK;
-}
-
-/* Finds the sample that lane number `i` (a sequence of samples) returns next. Returns SHEAF_END if
- * the lane has returned all its samples. */
-static int replay_next(struct quality_replay *r, uint32_t i, struct drawn *drawn,
-                       struct sheaf_error *err)
-{
-    struct order_run run;
-    uint64_t input, place;
-
-    if (r->view != NULL) {
-        const int code = view_replay_next(r->view, i, &drawn->source, &drawn->rank, err);
-        const struct order_chosen *chosen = &r->dataset->view->chosen[drawn->source];
-
-        if (code == SHEAF_OK)
-            drawn->number = chosen->first_number
-                            + selection_number(&chosen->chosen, drawn->rank, &input);
-        return code;
-    }
-    if (r->shuffles[i].filled == 0)
-        return SHEAF_END;
-    input = shuffle_draw(&r->shuffles[i], r->slots[i]);
-    place = order_lane_place(&r->lanes[i], input);
-    run = order_line_locate(&r->line, place);
-    drawn->source = 0;
-    drawn->comes_again = place >= dataset_samples(r->dataset);
-    drawn->rank = drawn->number = r->dataset->first_numbers[run.shard] + run.record;
-    return SHEAF_OK;
-}
-
 /* ---- Tally ---------------------------------------------------------------------------------- */
 
-static void count_neighbours(struct mixing_tally *t, const struct drawn *drawn)
+static void count_neighbours(struct mixing_tally *t, const struct replayed *drawn)
 {
     const struct mixed *source = &t->sources[drawn->source];
     const uint64_t slot = t->steps % NEAR_STEPS, index = source->first + drawn->rank;
@@ -175,7 +83,7 @@ static void shuffle_quality_count_label(struct mixing_tally *t, uint32_t label)
     }
 }
 
-static void count_step(struct mixing_tally *t, const struct drawn *drawn)
+static void count_step(struct mixing_tally *t, const struct replayed *drawn)
 {
     const struct mixed *source = &t->sources[drawn->source];
     const struct mixed *last = &t->sources[t->source_count - 1];
@@ -278,18 +186,18 @@ static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
 /* ---- The whole ------------------------------------------------------------------------------ */
 
 static int begin_tally(struct mixing_tally *t, const struct sheaf_dataset *d,
-                       struct sheaf_error *err)
+                       const struct order_replay *replay, struct sheaf_error *err)
 {
     uint64_t first = 0;
     int code;
 
-    t->source_count = d->view != NULL ? d->source_count : 1;
+    t->m->samples = replay->samples;
+    t->source_count = replay->source_count;
     t->sources = calloc(t->source_count, sizeof(t->sources[0]));
     if (t->sources == NULL)
         return err_memory(err, t->source_count * sizeof(t->sources[0]));
     for (size_t i = 0; i < t->source_count; i++) {
-        t->sources[i] = (struct mixed){ first, d->view != NULL ? d->view->chosen[i].chosen.count
-                                                            : dataset_samples(d), 0 };
+        t->sources[i] = (struct mixed){ first, replay->chosen(replay, i), 0 };
         first += t->sources[i].samples;
     }
     t->near = calloc(first + 1, 1);
@@ -301,18 +209,18 @@ static int begin_tally(struct mixing_tally *t, const struct sheaf_dataset *d,
     return t->seen != NULL && t->label_counts != NULL ? SHEAF_OK : err_memory(err, t->label_end);
 }
 
-static int shuffle_quality_run(struct quality_replay *r, struct mixing_tally *t,
+static int shuffle_quality_run(struct order_replay *r, uint32_t lanes, struct mixing_tally *t,
                                struct sheaf_error *err)
 {
     bool any = true;
-    int code = begin_tally(t, r->dataset, err);
+    int code = SHEAF_OK;
 
     while (code == SHEAF_OK && any) {
         any = false;
-        for (uint32_t i = 0; i < r->order.lanes && code == SHEAF_OK; i++) {
-            struct drawn drawn = { 0 };
+        for (uint32_t i = 0; i < lanes && code == SHEAF_OK; i++) {
+            struct replayed drawn;
 
-            code = replay_next(r, i, &drawn, err);
+            code = r->next(r, i, &drawn, err);
             if (code == SHEAF_OK) {
                 any = true;
                 if (!drawn.comes_again)
@@ -331,26 +239,28 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
                          struct sheaf_error *err)
 {
     struct sheaf_mixing *all = calloc(1, sizeof(*all));
-    struct quality_replay replay = { .dataset = d };
+    struct order_replay *replay = NULL;
     struct mixing_tally tally = { .m = all };
     struct order_member member;
+    struct order order;
     int code;
 
     if (all == NULL)
         return err_memory(err, sizeof(*all));
-    code = reader_options_order(d, options, &replay.order, &member, err);
+    code = reader_options_order(d, options, &order, &member, err);
     if (code == SHEAF_OK && (d->is_stream || dataset_samples(d) == 0))
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream, whose samples are unknown "
                        "before it is read", d->url);
-    all->samples = dataset_epoch_samples(d);
     if (code == SHEAF_OK)
-        code = replay_begin(&replay, err);
+        code = epoch_order_of(d)->replay(d, &order, &replay, err);
     if (code == SHEAF_OK)
-        code = shuffle_quality_run(&replay, &tally, err);
-    if (code == SHEAF_OK) {
+        code = begin_tally(&tally, d, replay, err);
+    if (code == SHEAF_OK)
+        code = shuffle_quality_run(replay, order.lanes, &tally, err);
+    if (code == SHEAF_OK)
         sized_give(mixing, sizeof_mixing, all, sizeof(*all));
-    }
-    replay_free(&replay);
+    if (replay != NULL)
+        replay->free(replay);
     free(tally.near);
     free(tally.sources);
     free(tally.seen);
