@@ -14,6 +14,8 @@
 #include "reader/order/order_replay.h"
 #include "reader/reader_state.h"
 
+struct comings;
+
 /* A sample stays in a shuffle buffer of n samples for n draws on average. It seldom stays for more
  * than LONGEST_STAY * n draws. */
 #define LONGEST_STAY 12u
@@ -62,6 +64,10 @@ struct epoch_order {
      * is exhausted. */
     int (*replay)(const struct sheaf_dataset *dataset, const struct order *order,
                   struct order_replay **replay, struct sheaf_error *err);
+    /* Finds the steps of an epoch at which the samples with these numbers are returned. Adds the
+     * results to `comings` in any order. comings->order is the order of the epoch. */
+    int (*locate)(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                  struct comings *comings, struct sheaf_error *err);
 };
 
 extern const struct epoch_order epoch_order_set;        /* version 1 of the order */

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/epoch_order.h"
+#include "reader/locate.h"
 
 static struct order_lane range_of(const struct sheaf_reader *r, uint32_t lane)
 {
@@ -205,5 +206,5 @@ const struct epoch_order epoch_order_set = {
     .table_bytes = tables_of_lanes, .next = next_of_lane,
     .has_ended = lanes_have_ended, .source_epoch = epoch_of_samples,
     .samples = samples_of_member, .steps = steps_of_lane, .open_shards = shards_of_lanes,
-    .rounds = rounds_of_line, .replay = set_replay_begin,
+    .rounds = rounds_of_line, .replay = set_replay_begin, .locate = locate_in_set,
 };

@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/epoch_order.h"
+#include "reader/locate.h"
 #include "reader/view/source_line.h"
 #include "reader/view/view_replay.h"
 
@@ -522,5 +523,5 @@ const struct epoch_order epoch_order_view = {
     .begin = mixing_begin, .table_bytes = mixing_table_bytes, .end = mixing_end,
     .next = mixing_next, .has_ended = mixing_has_ended, .source_epoch = mixing_source_epoch,
     .samples = mixing_samples, .steps = mixing_steps, .open_shards = mixing_open_shards,
-    .rounds = mixing_rounds, .replay = view_replay_begin,
+    .rounds = mixing_rounds, .replay = view_replay_begin, .locate = locate_in_view,
 };

@@ -10,8 +10,8 @@
  * Each lane has a shuffle buffer. The step at which the lane returns a sample depends on all
  * earlier draws from this buffer. So all draws of the lane are computed from its start
  * (locate_replay.c). */
-#ifndef READER_LOOKUP_LOCATE_H
-#define READER_LOOKUP_LOCATE_H
+#ifndef READER_LOCATE_H
+#define READER_LOCATE_H
 
 #include "reader/dataset/dataset.h"
 #include "reader/order/shuffle.h"
@@ -60,8 +60,11 @@ struct comings {
 int comings_add(struct comings *comings, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err);
 
-/* Finds the steps of an epoch of a view (a mix of data sets) at which the samples are returned.
- * Adds the results to `comings` in any order. */
+/* These two functions find the steps of an epoch at which the samples are returned, and add the
+ * results to `comings` in any order. locate_in_view is for views (mixes of data sets), and
+ * locate_in_set for all other data sets. */
+int locate_in_set(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                  struct comings *comings, struct sheaf_error *err);
 int locate_in_view(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                    struct comings *comings, struct sheaf_error *err);
 

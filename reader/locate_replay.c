@@ -3,7 +3,7 @@
  * Finds the steps at which a lane (a sequence of samples) returns the requested samples
  * ("targets"); see locate.h. For this purpose, the draws from the lane's shuffle buffer are
  * computed from its start. Only slots with requested samples are recorded. */
-#include "reader/lookup/locate.h"
+#include "reader/locate.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "reader/lookup/locate.h"
+#include "reader/locate.h"
 #include "reader/order/mix_steps.h"
 #include "reader/view/view.h"
 
