@@ -87,6 +87,9 @@
 /* Smallest size in bytes of samples that may be read alone when they are drawn. Smaller samples
  * wait in memory until they are drawn, because reading each of them alone would cost more. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
+/* While a shard is open, the records that a column has for this shard are kept in memory only if
+ * they have at most this number of bytes. */
+#define KEPT_MOST          ((uint64_t)4 << 20)
 /* Largest number of files (of shards and of their columns) that may be open at one time, if each
  * sample is read only when it is drawn. In this mode, the shards of all samples in the shuffle
  * buffer stay open. */
@@ -176,10 +179,10 @@ static void choose_kept_columns(struct sheaf_reader *r)
 {
     struct shards *shards = &r->load.shards;
 
-    shards->keep_columns = shards->columns != NULL
-                           && (r->load.keep == 0 || !dataset_is_local(r->dataset));
-    if (shards->keep_columns && !has_room(r))
-        shards->keep_columns = false;
+    shards->kept_most = shards->columns != NULL
+                        && (r->load.keep == 0 || !dataset_is_local(r->dataset)) ? KEPT_MOST : 0;
+    if (shards->kept_most != 0 && !has_room(r))
+        shards->kept_most = 0;
 }
 
 void memory_choose(struct sheaf_reader *r)
@@ -193,7 +196,7 @@ void memory_choose(struct sheaf_reader *r)
               && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST ? 0 : slots;
     l->shards.keep_lines = l->keep == 0;
     choose_kept_columns(r);
-    if (l->keep == 0 && !l->shards.keep_columns)    /* Each column is a file that stays open. */
+    if (l->keep == 0 && l->shards.kept_most == 0)   /* Each column is a file that stays open. */
         l->keep = shards * (1 + column_count(l)) <= SHARDS_MOST && has_room(r) ? 0 : slots;
     if (l->keep != 0) {
         l->shards.keep_lines = false;

@@ -304,7 +304,7 @@ static void memory_for_kept_records_is_used_again(void **state)
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
         uint64_t samples = 0, most = 0, room = 0;
 
-        s->keep_columns = true;
+        s->kept_most = UINT64_MAX;
         s->idle_most = 0;
         reader->load.queued_most = 1;
         reader->load.read_most = 8 << 10;

@@ -14,10 +14,8 @@
 #include "store/store.h"
 
 /* While a shard is open, the reader may keep in memory all records that a column has for this
- * shard. They are kept if their estimated size is at most KEPT_MOST bytes. The exact size is not
- * known when the memory is reserved. So more is reserved: 1.25 times the estimate plus KEPT_MORE
- * bytes. */
-#define KEPT_MOST ((uint64_t)4 << 20)
+ * shard. Their exact size is not known when the memory is reserved. So more is reserved than the
+ * estimated size: 1.25 times the estimate plus KEPT_MORE bytes. */
 #define KEPT_MORE ((uint64_t)16 << 10)
 
 /* ---- Where a column is ----------------------------------------------------------------------- */
@@ -468,12 +466,12 @@ static uint64_t usual_of(const struct column_place *p, uint64_t samples)
 }
 
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
-                           uint64_t samples)
+                           uint64_t samples, uint64_t most)
 {
     const struct column_place *p = columns_place(c, shard, column);
     const uint64_t usual = usual_of(p, samples);
 
-    return usual == 0 || usual > KEPT_MOST ? 0
+    return usual == 0 || usual > most ? 0
          : MIN(p->layer->manifest.shards[p->shard].bytes, usual + usual / 4 + KEPT_MORE);
 }
 

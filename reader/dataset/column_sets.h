@@ -144,10 +144,10 @@ uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
 /* Returns the largest size in bytes that the records of one sample in all columns can have. */
 uint64_t columns_most(const struct columns *c, uint32_t shard);
 /* Returns the memory in bytes that is reserved to keep all records of a column while shard number
- * `shard` is open. Returns 0 if the records are too large to be kept. The size is an
- * estimate. If the records do not fit into this memory, they are not kept. */
+ * `shard` is open. Returns 0 if their estimated size is more than `most` bytes. The memory is also
+ * an estimate. If the records do not fit into this memory, they are not kept. */
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
-                           uint64_t samples);
+                           uint64_t samples, uint64_t most);
 /* Returns an estimate, in bytes, for the records of all columns together for one shard of the base,
  * the data set to which the columns belong. */
 uint64_t columns_usual(const struct columns *c, uint32_t shard, uint64_t samples);

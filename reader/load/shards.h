@@ -81,10 +81,10 @@ struct shards {
     /* True if the whole .lst file (the names of records) of each open shard is kept in memory,
      * because its lines are not needed in order. */
     bool keep_lines;
-    /* True if the records of small columns are kept in memory while a shard is open, as far as
-     * memory allows. Then the fields of these columns are added to a sample without another
-     * read. */
-    bool keep_columns;
+    /* While a shard is open, the records that a column has for this shard are kept in memory if
+     * they have about this number of bytes or less. Then the fields of the column are added to a
+     * sample without another read. 0 if no column is kept. */
+    uint64_t kept_most;
     /* true if a truncated shard is read as far as possible */
     bool keep_short;
     struct index_files indexes;

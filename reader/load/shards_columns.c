@@ -25,8 +25,8 @@
 /* Returns the memory in bytes for the kept records of one column. */
 static uint64_t kept_most(const struct shards *s, uint32_t number, size_t column)
 {
-    return s->keep_columns ? columns_kept_most(s->columns, number, column,
-                                               s->dataset->manifest.shards[number].samples) : 0;
+    return columns_kept_most(s->columns, number, column,
+                             s->dataset->manifest.shards[number].samples, s->kept_most);
 }
 
 /* Returns the memory in bytes for the kept records of the first `count` columns. */
