@@ -45,10 +45,9 @@ uint64_t extent_names(const struct index_section *s, uint64_t first, size_t coun
     return s->name_offsets == NULL ? 0 : s->name_offsets[first + count] - s->name_offsets[first];
 }
 
-uint64_t extent_beside(const struct run *whole)
+uint64_t extent_beside(const struct shard *shard, uint64_t first, size_t count)
 {
-    return extent_names(whole->shard->section, whole->first, whole->count) +
-           shard_columns_bytes(whole->shard, whole->first, whole->count);
+    return extent_names(shard->section, first, count) + shard_columns_bytes(shard, first, count);
 }
 
 bool extent_is_in_block(const struct run *run)

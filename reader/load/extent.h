@@ -51,8 +51,8 @@ uint64_t extent_stored(const struct run *run, const struct extent *extent);
 /* Returns the number of bytes in the lines of the shard's .lst file for `count` records, of which
  * `first` is the first. */
 uint64_t extent_names(const struct index_section *section, uint64_t first, size_t count);
-/* Returns the number of bytes that the records of a run (a range of records) have outside the
- * shard: in lines of its .lst file, and in columns. */
-uint64_t extent_beside(const struct run *whole);
+/* Returns the number of bytes that `count` records, from `first` on, have outside the shard: in
+ * lines of its .lst file, and in columns. */
+uint64_t extent_beside(const struct shard *shard, uint64_t first, size_t count);
 
 #endif

@@ -20,15 +20,14 @@ static uint64_t piece_bytes(const struct shard *shard, uint64_t first, size_t co
     const struct index_section *s = shard->section;
     const uint64_t end = first + count;
 
-    return s->offsets[end] - s->offsets[first] + extent_names(s, first, count)
-           + shard_columns_bytes(shard, first, count)
+    return s->offsets[end] - s->offsets[first] + extent_beside(shard, first, count)
            + count * (item_bytes(shard->column_count) + HEAP_HEAD_BYTES);
 }
 
 size_t read_piece_bytes(const struct shard *shard, uint64_t record)
 {
     return item_bytes(shard->column_count) + index_frame_bytes(shard->section, record)
-           + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
+           + extent_beside(shard, record, 1);
 }
 
 struct read_needs read_needs_of(const struct read_plan *plan)
@@ -46,7 +45,7 @@ struct read_needs read_needs_of(const struct read_plan *plan)
         if (plan->step_bytes == 0)
             n.data += e.end - e.begin;
         n.stored = MAX(n.stored, read_stored_room(plan->step_bytes, most));
-        n.names += extent_beside(&whole);
+        n.beside += extent_beside(whole.shard, whole.first, whole.count);
         for (size_t k = i; k < i + row; k++) {
             const struct run *run = &plan->runs[k];
 
@@ -65,10 +64,10 @@ struct read_needs read_needs_of(const struct read_plan *plan)
                + (plan->step_bytes == 0 ? 0 : n.count * sizeof(struct unpack_part));
     n.work += n.tables + n.stored;
     if (plan->apart) {
-        n.work += n.data + n.names;
+        n.work += n.data + n.beside;
         n.pieces += n.span * sizeof(struct item *) + HEAP_HEAD_BYTES;
     } else {
-        n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + n.data + n.names;
+        n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + n.data + n.beside;
     }
     return n;
 }
@@ -106,7 +105,7 @@ void work_free(struct work *w)
 static int work_divide(struct work *w, const struct read_plan *plan, const struct read_needs *n,
                        struct sheaf_error *err)
 {
-    const uint64_t bytes = n->tables + n->stored + (plan->apart ? n->data + n->names : 0);
+    const uint64_t bytes = n->tables + n->stored + (plan->apart ? n->data + n->beside : 0);
 
     if (w->room.data == NULL || w->room.capacity < bytes) {
         if (buf_map(&w->room, bytes, err) != SHEAF_OK)

@@ -94,9 +94,9 @@ struct read_needs {
     uint64_t tables;            /* size of the tables of the read in bytes */
     uint64_t stored;            /* size of the buffer for stored bytes of codec blocks */
     /* `data` is the size of the memory for the uncompressed records. It is 0 if each record is
-     * decompressed directly to an allocation of its own. `names` is the size of the records' lines
-     * in the .lst file and of their records in columns. */
-    uint64_t data, names;
+     * decompressed directly to an allocation of its own. `beside` is the size of the bytes that the
+     * records have outside the shard (extent_beside). */
+    uint64_t data, beside;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
 /* Returns the size in bytes of the buffer for the stored bytes of codec blocks, if a read in steps

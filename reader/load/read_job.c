@@ -548,9 +548,10 @@ static uint8_t *data_of(const struct work *w)
 
 /* Prepares a pass, which reads one range of the shard. The range has the runs (ranges of records)
  * from number `i` on that are read together. `first` is the number of the first record of the pass
- * in the read. The records are stored at `data`, and their lines of the .lst file at `names`. */
+ * in the read. The records are stored at `data`, and the bytes that they have outside the shard at
+ * `beside`: their lines of the .lst file, then their records in columns. */
 static void pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
-                       char *names)
+                       uint8_t *beside)
 {
     const struct index_block *blocks;
     const struct shard *shard;
@@ -559,9 +560,9 @@ static void pass_begin(struct pass *p, struct work *w, size_t i, size_t first, u
     p->run_count = run_row(p->runs, w->run_count - i, &p->whole);
     shard = p->whole.shard;
     p->section = shard->section;
-    p->columns = (uint8_t *)names + extent_names(p->section, p->whole.first, p->whole.count);
-    if (p->columns != (uint8_t *)names && (shard->names != NULL || shard->lines != NULL))
-        p->names = names;
+    p->columns = beside + extent_names(p->section, p->whole.first, p->whole.count);
+    if (p->columns != beside && (shard->names != NULL || shard->lines != NULL))
+        p->names = (char *)beside;
     p->extent = extent_of(&p->whole, w->step_bytes != 0);
     p->begin = p->extent.begin;
     p->end = p->extent.end;
@@ -593,7 +594,7 @@ static int read_job_run(struct work *w)
 {
     struct pass p = { .first = 0 };
     uint8_t *data = data_of(w);
-    char *names = (char *)data + w->data_bytes;
+    uint8_t *beside = data + w->data_bytes;
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < w->read->span; i++) {
@@ -605,12 +606,12 @@ static int read_job_run(struct work *w)
     for (size_t i = 0, fetched = 0; code == SHEAF_OK && i < w->run_count; i += p.run_count) {
         while (fetched < MIN(i / KEPT_RUNS * KEPT_RUNS + KEPT_RUNS, w->run_count))
             fetch_kept(&w->runs[fetched++]);
-        pass_begin(&p, w, i, p.first, data, names);
+        pass_begin(&p, w, i, p.first, data, beside);
         if (!w->is_fetched)
             set_portions(&p);
         code = read_row(&p);
         data += p.extent.end - p.extent.begin;
-        names += extent_beside(&p.whole);
+        beside += extent_beside(p.whole.shard, p.whole.first, p.whole.count);
         for (size_t k = i; k < i + p.run_count; k++)
             p.first += w->runs[k].skipped + w->runs[k].count;
     }
@@ -651,7 +652,7 @@ static void read_job_fetch(struct work *w)
     uint8_t *data = data_of(w);
     struct pass p;
 
-    pass_begin(&p, w, 0, 0, data, (char *)data + w->data_bytes);
+    pass_begin(&p, w, 0, 0, data, data + w->data_bytes);
     set_portions(&p);
     w->is_fetched = true;
     /* The counter starts at 1, for this function itself, which subtracts 1 at its end. Otherwise
