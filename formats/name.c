@@ -89,7 +89,9 @@ const char *name_text_problem(const char *name, size_t size)
 
     for (at = 0; at < size; at += step) {
         step = 8;
-        if (size - at >= 8 ? is_plain(p + at, 8) : is_plain(p + at, size - at))
+        if (size - at >= 8 ? is_plain(p + at, 8)
+            : size >= 8    ? is_plain(p + size - 8, 8)      /* a part of them is checked twice */
+                           : is_plain(p + at, size - at))
             continue;
         if (p[at] < 0x20 || p[at] == 0x7f)
             return "the name holds a control character";
