@@ -13,6 +13,15 @@
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+#define CACHE_LINE 64u          /* bytes that the CPU's cache loads at once */
+
+/* Returns how many bytes must be added to an address or size, so that it is a multiple of
+ * CACHE_LINE. */
+static inline size_t to_line(uintptr_t value)
+{
+    return -value & (CACHE_LINE - 1);
+}
+
 static inline uint16_t load16(const void *p) { uint16_t v; memcpy(&v, p, 2); return le16toh(v); }
 static inline uint32_t load32(const void *p) { uint32_t v; memcpy(&v, p, 4); return le32toh(v); }
 static inline uint64_t load64(const void *p) { uint64_t v; memcpy(&v, p, 8); return le64toh(v); }

@@ -62,12 +62,14 @@ struct read_needs read_needs_of(const struct read_plan *plan)
     n.tables = (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct portion)
                + plan->run_count * sizeof(struct run)
                + (plan->step_bytes == 0 ? 0 : n.count * sizeof(struct unpack_part));
+    n.tables += to_line(n.tables);
     n.work += n.tables + n.stored;
     if (plan->apart) {
         n.work += n.data + n.beside;
         n.pieces += n.span * sizeof(struct item *) + HEAP_HEAD_BYTES;
     } else {
-        n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + n.data + n.beside;
+        n.block = n.span * item_bytes(plan->runs[0].shard->column_count) + CACHE_LINE + n.data
+                  + n.beside;
     }
     return n;
 }
@@ -76,7 +78,8 @@ uint64_t read_most(const struct manifest_shard *m, bool is_packed, bool is_remot
 {
     return m->largest + (is_packed ? MIN(m->bytes, unpack_step(is_remote)) : 0) + m->names_bytes
            + sizeof(struct item) + sizeof(struct run) + sizeof(struct unpack_part)
-           + READ_PORTIONS * sizeof(struct portion) + sizeof(struct work) + sizeof(struct read);
+           + READ_PORTIONS * sizeof(struct portion) + sizeof(struct work) + sizeof(struct read)
+           + 2 * CACHE_LINE;
 }
 
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard)
