@@ -91,6 +91,8 @@ static void check(const uint64_t *counts, const char *where, struct seen *seen)
     sheaf_reader_options_init(&o, sizeof(o));
     o.shuffle_buffer = 1;
     reader = shards_reader(dataset, &o);
+    /* The index sections of these shards belong to the data set, but the open shards do not. */
+    assert_true(shards_memory(&reader->load.shards, 0) >= sizeof(struct shard));
     read_epoch(reader, seen);
     sheaf_reader_free(reader);
     sheaf_dataset_free(dataset);

@@ -220,13 +220,15 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
 {
     const struct manifest_shard *m = &s->dataset->manifest.shards[number];
     const struct sheaf_dataset *source = dataset_source(s->dataset, number);
-    uint64_t bytes = s->keep_lines ? m->names_bytes : 0;
+    uint64_t bytes = sizeof(struct shard) + (s->keep_lines ? m->names_bytes : 0);
 
     if (source->part_count != 0)  /* A block has at least one sample. */
         bytes += m->index_bytes + index_memory(m->samples, source->format->has_names,
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
     if (source->manifest.joined)  /* A piece takes at least two bytes. */
         bytes += m->index_bytes / 2 * sizeof(struct index_block);
+    if (s->columns != NULL)
+        bytes += s->columns->count * sizeof(struct shard_column);
     return bytes + shards_kept_bytes(s, number) + columns_index_bytes(s->columns, m->samples);
 }
 

@@ -119,7 +119,7 @@ void shards_give(struct shards *s, uint64_t bytes, bool is_reserved);
 /* No job may be running. */
 void shards_free(struct shards *s);
 
-/* Returns the memory that an open shard takes. */
+/* Returns the memory that an open shard takes: its structs, index section and kept records. */
 uint64_t shards_memory(const struct shards *s, uint32_t number);
 
 /* Takes a reference to a shard. If the shard is not open, begins to open it. If a sample of the
