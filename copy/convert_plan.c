@@ -36,6 +36,12 @@ static int convert_plan_check_options(const struct sheaf_pack_options *o, const 
     struct sheaf_pack_options usual;
 
     sheaf_pack_options_init(&usual, sizeof(usual));
+    if (o->filter_count != 0 || o->class_depth != 0 || o->key_end != SHEAF_FIRST_DOT ||
+        (o->field_aliases != NULL && o->field_aliases[0] != NULL) || o->label_base != 0 ||
+        o->classes != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a data set, whose samples, keys, fields "
+                       "and classes are kept: a plan cannot filter its files, or give it other "
+                       "names", source);
     if (o->split == NULL && o->root == NULL && o->shard_count == 0 && !o->no_shuffle &&
         o->seed == 0 && o->on_error == SHEAF_FAIL && o->shard_bytes == usual.shard_bytes &&
         !o->reshard && !o->reshuffle && o->field_map == NULL)

@@ -110,7 +110,7 @@ static int cmd_append(const struct command *command, int argc, char **argv)
             { "shard-count", OPTION_NUMBER, "N", .number = &o.shard_count, .standard = "",
               .least = 1, .meaning = "add exactly N shards, or one per sample if there are fewer "
                                      "samples" },
-            SOURCE_ROWS(&lists, &o),
+            SOURCE_ROWS(&lists, &o, NULL, NULL),
             { "split", OPTION_TEXT, "SPEC", .text = &o.split, .standard = "as the splits were made",
               .meaning = "divide the samples among the splits in DATASET: train=0.8,val=0.2 or "
                          "train=60/class,val=rest" },

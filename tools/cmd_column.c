@@ -85,7 +85,7 @@ static int cmd_column_add_part(struct column *c)
     return STATUS_OK;
 }
 
-static int cmd_column_add(struct column *c, const char *dataset)
+static int cmd_column_add(struct column *c, char **arguments)
 {
     struct sheaf_column_options *o = &c->options;
     struct sheaf_column_result result;
@@ -95,7 +95,7 @@ static int cmd_column_add(struct column *c, const char *dataset)
     if (c->name == NULL || c->from == NULL)
         return misuse("column: add needs --name and --from, or --plan");
     cmd_column_prepare(c);
-    code = sheaf_column_add(dataset, c->name, c->from, o, &result, &error);
+    code = sheaf_column_add(arguments[1], c->name, c->from, o, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
@@ -109,7 +109,7 @@ static int cmd_column_add(struct column *c, const char *dataset)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static int cmd_column_plan(struct column *c, const char *dataset)
+static int cmd_column_plan(struct column *c, char **arguments)
 {
     struct sheaf_column_result result;
     struct sheaf_error error;
@@ -118,7 +118,8 @@ static int cmd_column_plan(struct column *c, const char *dataset)
     if (c->name == NULL || c->output == NULL)
         return misuse("column: plan needs --name and --output");
     cmd_column_prepare(c);
-    code = sheaf_column_plan(dataset, c->name, c->from, c->output, &c->options, &result, &error);
+    code = sheaf_column_plan(arguments[1], c->name, c->from, c->output, &c->options, &result,
+                             &error);
     progress_clear();
     if (code != SHEAF_OK)
         return refuse(&error);
@@ -149,8 +150,9 @@ static void cmd_column_print_json(void *context, const struct sheaf_column_info 
     putchar('\n');
 }
 
-static int cmd_column_list(const struct column *c, const char *source)
+static int cmd_column_list(struct column *c, char **arguments)
 {
+    const char *source = arguments[1];
     struct sheaf_dataset *dataset;
     struct sheaf_error error;
     int code = sheaf_dataset_open(&source, 1, &dataset, &error);
@@ -165,36 +167,50 @@ static int cmd_column_list(const struct column *c, const char *source)
 
 /* ---- drop ------------------------------------------------------------------------------------ */
 
-static int cmd_column_drop(const char *dataset, const char *name)
+static int cmd_column_drop(struct column *c, char **arguments)
 {
     struct sheaf_error error;
 
-    return sheaf_column_drop(dataset, name, &error) == SHEAF_OK ? STATUS_OK : refuse(&error);
+    (void)c;
+    return sheaf_column_drop(arguments[1], arguments[2], &error) == SHEAF_OK ? STATUS_OK
+                                                                             : refuse(&error);
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static int cmd_column_act(struct column *c, char **arguments, size_t count)
 {
+    /* The actions, each with its number of arguments and the options that have an effect. */
+    static const struct {
+        const char *name;
+        size_t arguments;
+        int (*run)(struct column *c, char **arguments);
+        const char *allowed;
+    } actions[] = {
+        { "add", 2, cmd_column_add, "--name, --from, --only-missing, --unknown-keys, "
+                                    "--duplicate-keys, --resume, --s3, --memory and --jobs" },
+        { "plan", 2, cmd_column_plan, "--name, --from, --output, --only-missing, --resume and "
+                                      "--s3" },
+        { "list", 2, cmd_column_list, "--json" },
+        { "drop", 3, cmd_column_drop, "" },
+    };
     const char *action = arguments[0];
+    int status;
 
     if (strcmp(action, "add") == 0 && c->plan != NULL) {
-        const int status = options_only("plan", "DATASET", count - 1, "--part, --unknown-keys, "
+        status = options_only("plan", "DATASET", count - 1, "--part, --unknown-keys, "
                                         "--duplicate-keys, --jobs, --memory and --s3");
 
-        return status < 0 ? cmd_column_add_part(c) : status;
+        return status >= 0 ? status : cmd_column_add_part(c);
     }
-    if (c->plan != NULL || c->part != NULL)
-        return misuse(c->plan != NULL ? "column: --plan belongs to add"
-                                      : "column: --part requires --plan");
-    if (strcmp(action, "add") == 0 && count == 2 && c->output == NULL)
-        return cmd_column_add(c, arguments[1]);
-    if (strcmp(action, "plan") == 0 && count == 2)
-        return cmd_column_plan(c, arguments[1]);
-    if (strcmp(action, "list") == 0 && count == 2)
-        return cmd_column_list(c, arguments[1]);
-    if (strcmp(action, "drop") == 0 && count == 3)
-        return cmd_column_drop(arguments[1], arguments[2]);
+    if (c->plan != NULL)
+        return misuse("column: --plan belongs to add");
+    for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+        if (strcmp(action, actions[i].name) != 0 || count != actions[i].arguments)
+            continue;
+        status = options_allow(action, actions[i].allowed);
+        return status >= 0 ? status : actions[i].run(c, arguments);
+    }
     return misuse("column: expected add DATASET, plan DATASET, list DATASET or drop DATASET NAME");
 }
 
@@ -221,7 +237,7 @@ static int cmd_column(const struct command *command, int argc, char **argv)
             { "plan", OPTION_TEXT, "PLAN", .text = &c.plan, .standard = "",
               .meaning = "add: instead of DATASET: write shards of a stored plan" },
             { "part", OPTION_TEXT, "I/N", .text = &c.part, .standard = "all of them",
-              .meaning = PART_MEANING("add --plan: the shards") },
+              .needs = "--plan", .meaning = PART_MEANING("add --plan: the shards") },
             { "only-missing", OPTION_FLAG, .flag = &o->only_missing,
               .meaning = "add, plan: add values for samples that were appended to the data set "
                          "after the column was written" },

@@ -114,23 +114,19 @@ static int convert_columns(char **sources, size_t count, int join,
 /* Checks the arguments of a conversion without a stored plan. Returns -1 if they are valid.
  * Otherwise prints an error and returns the exit status. */
 static int cmd_convert_check_whole(const struct command *command, size_t count, bool has_container,
-                                   uint64_t size, const struct sheaf_pack_options *o)
+                                   const struct sheaf_pack_options *o)
 {
     if (count < 2)
         return misuse("convert: an argument is missing; usage: sheaf convert %s",
                       command->arguments);
     if (!has_container)
         return misuse("convert: --format is required: %s", container_names());
-    if (o->seed != 0 && !o->reshuffle && o->split == NULL)
-        return misuse("convert: --seed requires --shuffle or --split");
     if (o->split != NULL && o->resume)
         return misuse("convert: --split and --resume exclude each other");
     if (o->split != NULL && o->duplicate_keys != SHEAF_DUPLICATE_FAIL)
         return misuse("convert: --split and --duplicate-keys exclude each other: convert with "
                       "--duplicate-keys first, and divide the result");
-    if (size != 0 && o->shard_count != 0)
-        return misuse("convert: --shard-size and --shard-count exclude each other");
-    return -1;
+    return options_exclude("shard-size", "shard-count");
 }
 
 static int cmd_convert(const struct command *command, int argc, char **argv)
@@ -159,7 +155,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
             { "split", OPTION_TEXT, "SPEC", .text = &o.split,
               .meaning = "divide the samples among several data sets, in new shards, as pack "
                          "--split divides files; --resume and --duplicate-keys are then refused" },
-            { "seed", OPTION_NUMBER, "S", .number = &o.seed,
+            { "seed", OPTION_NUMBER, "S", .number = &o.seed, .needs = "--shuffle or --split",
               .meaning = "seed of the new order, and of the splits" },
             { "field-map", OPTION_TEXT, "LIST", .text = &o.field_map,
               .meaning = "rename fields, FROM=TO,...; TO label: its number becomes the label" },
@@ -172,7 +168,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "delete the existing data set in DEST and its splits, then convert" },
             { "index", OPTION_TEXT, "LIST", .text = &o.index,
               .meaning = "also write index files of these readers: dali,mxnet,wids,energon" },
-            IMAGE_ROWS(&o),
+            IMAGE_ROWS(&o, OF_RESIZE, OF_IMAGES),
             DUPLICATE_KEYS_ROW(&o),
             COLUMNS_ROWS(&columns),
             CORRUPT_ROWS(&reading),
@@ -184,6 +180,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "instead of DATASET and DEST: pack shards of a stored plan of a data "
                          "set" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
+              .needs = "--plan",
               .meaning = PART_MEANING("with --plan: the shards") },
             { .name = NULL },
         };
@@ -202,9 +199,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
                               "--part, --jobs, --memory, --s3, --cache and --cache-size");
     if (plan != NULL)
         return status >= 0 ? status : convert_part(plan, part, &o, &reading);
-    if (part != NULL)
-        return misuse("convert: --part requires --plan");
-    status = cmd_convert_check_whole(command, count, lists.has_container, size, &o);
+    status = cmd_convert_check_whole(command, count, lists.has_container, &o);
     if (status >= 0)
         return status;
     o.reshard = size != 0 || o.shard_count != 0;

@@ -133,7 +133,7 @@ static int cmd_edit(const struct command *command, int argc, char **argv)
               .meaning = "put each file of this directory, prefix, list or archive in the place "
                          "of the field with its key and suffix, if the content differs" },
             { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN(o.on_unknown),
-              .choices = on_error_choices,
+              .choices = on_error_choices, .needs = "--delete, --labels or --replace",
               .meaning = "at keys and files of no sample: fail before anything is written, or skip "
                          "them with a line on standard error" },
             { "resume", OPTION_FLAG, .flag = &o.resume,

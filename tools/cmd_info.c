@@ -590,6 +590,7 @@ static int cmd_info(const struct command *command, int argc, char **argv)
               .meaning = "compare the shuffle of an epoch with an ideal shuffle, without reading "
                          "data" },
             { "plot", OPTION_TEXT, "FILE", .text = &o.plot, .standard = "none",
+              .needs = "--shuffle-quality",
               .meaning = "with --shuffle-quality: plot it as SVG to FILE" },
             { "pixels", OPTION_TEXT, CROP_CHOICE_TEXT, .text = &o.pixels, .standard = "none",
               .meaning = "decode 64 samples, and print how many images a second one core crops: "
@@ -602,10 +603,10 @@ static int cmd_info(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if (count == 1 && sheaf_is_plan(argv[0]))
-        return plan_status_print(argv[0], o.json);
-    if (o.plot != NULL && !o.quality)
-        return misuse("info: --plot requires --shuffle-quality");
+    if (count == 1 && sheaf_is_plan(argv[0])) {
+        status = options_allow("a plan", "--json");
+        return status >= 0 ? status : plan_status_print(argv[0], o.json);
+    }
     if (o.lineage && (o.json || o.quality || o.pixels != NULL))
         return misuse("info: --lineage cannot be combined with --json, --shuffle-quality or "
                       "--pixels");

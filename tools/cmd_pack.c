@@ -192,6 +192,7 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
             { "plan", OPTION_TEXT, "PLAN", .text = &plan,
               .meaning = "instead of SRC and DEST: pack shards of a stored plan" },
             { "part", OPTION_TEXT, "I/N", .text = &part, .standard = "all of them",
+              .needs = "--plan",
               .meaning = PART_MEANING("with --plan: the shards") },
             METRICS_ROW(&metrics),
             { .name = NULL },
@@ -206,8 +207,6 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
                               "--part, --jobs, --memory, --s3 and --metrics");
     if (status >= 0)
         return status;
-    if (plan == NULL && part != NULL)
-        return misuse("pack: --part requires --plan");
     if (plan == NULL && count < 2)
         return misuse("pack: an argument is missing; usage: sheaf pack %s", command->arguments);
     status = plan != NULL ? -1 : pack_rows_take_all(&lists, &o);

@@ -56,7 +56,8 @@ static int cmd_pipe(const struct command *command, int argc, char **argv)
               .meaning = "the number of the first pipe" },
             { "shuffle", OPTION_FLAG, .flag = &o.shuffle,
               .meaning = "shuffle the objects, differently in each epoch (ShuffleConfig)" },
-            { "seed", OPTION_NUMBER, "S", .number = &o.seed, .meaning = "seed of the shuffle" },
+            { "seed", OPTION_NUMBER, "S", .number = &o.seed, .needs = "--shuffle",
+              .meaning = "seed of the shuffle" },
             HOSTS_ROWS(&hosts),
             { "record-wrapper", OPTION_CHOICE, "NAME", .choice = &o.record_wrapper,
               .choices = wrappers,
@@ -75,8 +76,6 @@ static int cmd_pipe(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    if (o.seed != 0 && !o.shuffle)
-        return misuse("--seed requires --shuffle");
     status = hosts_options_take(&hosts, &o.host, &o.hosts);
     if (status < 0)
         status = metrics_begin(metrics, argv[0]);

@@ -677,7 +677,7 @@ static int cmd_view(const struct command *command, int argc, char **argv)
             { "not-keys", OPTION_TEXT, "FILE", .text = &s.not_keys, .standard = "",
               .meaning = "leave out the samples whose keys are lines of FILE" },
             { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = &s.unknown_keys,
-              .choices = unknown_keys_choices,
+              .choices = unknown_keys_choices, .needs = "--keys or --not-keys",
               .meaning = "at keys of these files that no source has: say how many, or fail" },
             { "fields", OPTION_TEXT, "NAME,...", .text = &s.fields, .standard = "all",
               .meaning = "fields that samples keep" },

@@ -196,42 +196,100 @@ static int store_choice(const struct option *option, const char *text)
 static const char *given_names[GIVEN_MOST];
 static size_t given_count;
 
+/* Returns whether the user has given the option `name`. */
+static bool options_has(const char *name)
+{
+    for (size_t i = 0; i < given_count; i++)
+        if (strcmp(given_names[i], name) == 0)
+            return true;
+    return false;
+}
+
 static void note_given(const char *name)
 {
     for (const struct option *o = verbosity_options; o->name; o++) {
         if (o->name == name)
             return;
     }
-    for (size_t i = 0; i < given_count; i++) {
-        if (strcmp(given_names[i], name) == 0)
-            return;
-    }
-    if (given_count < GIVEN_MOST)
+    if (!options_has(name) && given_count < GIVEN_MOST)
         given_names[given_count++] = name;
 }
 
-/* Returns whether the text `list`, such as "--jobs, --cache and --cache-size", contains the option
- * `name`. */
-static bool names_option(const char *list, const char *name)
+/* Returns the place of the option `name` in the text `list`, such as "--jobs, --cache and
+ * --cache-size", or NULL if the text does not contain the option. */
+static const char *names_option(const char *list, const char *name)
 {
     const size_t size = strlen(name);
 
     for (const char *at = list; (at = strstr(at, "--")) != NULL;) {
         at += 2;
         if (strncmp(at, name, size) == 0 && strchr(", ", at[size]) != NULL)
+            return at;
+    }
+    return NULL;
+}
+
+/* Returns whether the user has given an option that is neither `name` nor in the text `allowed`. */
+static bool options_has_others(const char *name, const char *allowed)
+{
+    for (size_t i = 0; i < given_count; i++)
+        if (strcmp(given_names[i], name) != 0 && names_option(allowed, given_names[i]) == NULL)
+            return true;
+    return false;
+}
+
+int options_exclude(const char *one, const char *other)
+{
+    return options_has(one) && options_has(other)
+           ? misuse("%s: --%s and --%s exclude each other", command_name, one, other) : -1;
+}
+
+int options_allow(const char *what, const char *allowed)
+{
+    if (!options_has_others("", allowed))
+        return -1;
+    return allowed[0] == '\0' ? misuse("%s: %s allows no options", command_name, what)
+                              : misuse("%s: %s allows no options but %s", command_name, what,
+                                       allowed);
+}
+
+int options_only(const char *name, const char *replaced, size_t count, const char *allowed)
+{
+    const bool refused = count != 0 || options_has_others(name, allowed);
+
+    return refused ? misuse("%s: --%s replaces %s, and allows no options but %s", command_name,
+                            name, replaced, allowed) : -1;
+}
+
+/* Returns whether the value of an option is the choice `word`. */
+static bool has_choice(const struct option *option, const char *word)
+{
+    for (const struct choice *c = option->choices; c->name; c++)
+        if (strcmp(c->name, word) == 0)
+            return c->value == *option->choice;
+    return false;
+}
+
+/* Returns whether the user has given one of the options in `needs` (see struct option). */
+static bool has_needed(const struct option *options, const char *needs)
+{
+    for (const struct option *o = options; o->name; o++) {
+        const char *at = names_option(needs, o->name);
+
+        if (at != NULL && options_has(o->name) &&
+            (o->kind != OPTION_CHOICE || has_choice(o, at + strlen(o->name) + 1)))
             return true;
     }
     return false;
 }
 
-int options_only(const char *name, const char *replaced, size_t count, const char *allowed)
+/* Refuses an option that has no effect, because the user has not given another option. */
+static int check_needs(const struct option *options)
 {
-    bool refused = count != 0;
-
-    for (size_t i = 0; i < given_count; i++)
-        refused |= strcmp(given_names[i], name) != 0 && !names_option(allowed, given_names[i]);
-    return refused ? misuse("%s: --%s replaces %s, and allows no options but %s", command_name,
-                            name, replaced, allowed) : -1;
+    for (const struct option *o = options; o->name; o++)
+        if (o->needs != NULL && options_has(o->name) && !has_needed(options, o->needs))
+            return misuse("%s: --%s requires %s", command_name, o->name, o->needs);
+    return -1;
 }
 
 static int store(const struct option *option, const char *text)
@@ -334,6 +392,7 @@ int options_parse(const struct command *command, const struct option *options, i
                   char **argv, size_t *count)
 {
     bool ended = false;
+    int status;
 
     command_name = command->name;
     *count = 0;
@@ -346,8 +405,7 @@ int options_parse(const struct command *command, const struct option *options, i
             help_print(command, options);
             return STATUS_OK;
         } else {
-            const int status = options_take_options(command, options, argc, argv, &i);
-
+            status = options_take_options(command, options, argc, argv, &i);
             if (status >= 0)
                 return status;
         }
@@ -356,7 +414,8 @@ int options_parse(const struct command *command, const struct option *options, i
         return misuse("%s: %s; usage: sheaf %s %s", command->name,
                       *count < command->least ? "an argument is missing" : "too many arguments",
                       command->name, command->arguments);
-    return verbosity_begin();
+    status = check_needs(options);
+    return status >= 0 ? status : verbosity_begin();
 }
 
 /* ---- Columns --------------------------------------------------------------------------------- */

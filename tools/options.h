@@ -46,7 +46,8 @@ const char *codec_meaning(void);
       .choices = on_error_choices,                                                              \
       .meaning = "at a bad record: fail, or skip it with a line on standard error" },           \
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
-      .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
+      .needs = "--on-corrupt skip", .standard = "no limit",                                     \
+      .meaning = "with skip: fail at the first bad record after N" }
 
 /* The words that the option --duplicate-keys accepts. They say what happens to a sample if an
  * earlier sample has the same key. */
@@ -71,7 +72,7 @@ extern const struct choice duplicate_keys_choices[];
 #define CACHE_ROWS(reader)                                                                      \
     { "cache", OPTION_TEXT, "DIR", .text = &(reader)->cache_directory, .standard = "none",      \
       .meaning = "local cache for remote shards" },                                             \
-    { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
+    { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes, .needs = "--cache",  \
       .meaning = "size limit of the cache; the least recently used shards are removed first" }
 
 /* Returns the help text of the option --s3, which sets headers of requests to S3. S3_ROW(given)
@@ -97,6 +98,14 @@ int options_parse(const struct command *command, const struct option *options, i
  * status. */
 int options_only(const char *name, const char *replaced, size_t count, const char *allowed);
 
+/* Refuses two options that exclude each other, if the user gave both. Otherwise returns -1. */
+int options_exclude(const char *one, const char *other);
+
+/* Checks that the user gave only options in the text `allowed`, such as "--json", which may be "".
+ * Otherwise prints an error that begins with `what`, a part of the command line that leaves the
+ * other options without effect. Returns -1 if the command line is valid, or the exit status. */
+int options_allow(const char *what, const char *allowed);
+
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number
  * of bytes. */
 bool options_size(const char *text, uint64_t *value);
@@ -121,7 +130,7 @@ extern const struct choice missing_choices[];
     { "columns", OPTION_TEXT, "NAMES", .text = &(columns)->list, .standard = "none",            \
       .meaning = "columns to read with the samples, separated by commas" },                     \
     { "missing", OPTION_CHOICE, "WHAT", .choice = &(columns)->missing,                          \
-      .choices = missing_choices,                                                               \
+      .choices = missing_choices, .needs = "--columns",                                         \
       .meaning = "at a sample for which a column has no value: fail, skip the sample, or go on " \
                  "with none" }
 

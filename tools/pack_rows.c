@@ -50,13 +50,9 @@ int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options)
     options->field_aliases = lists->aliases.texts;
     options->s3 = lists->s3.texts;
     options->note = report_note;
-    if (options->on_error == SHEAF_SKIP)
-        return -1;
-    if (options->on_change == SHEAF_SKIP)
+    if (options->on_change == SHEAF_SKIP && options->on_error != SHEAF_SKIP)
         return misuse("%s: --on-change skip requires --on-error skip", command_name);
-    if (options->max_skipped != NULL)
-        return misuse("%s: --max-skipped requires --on-error skip", command_name);
-    return -1;
+    return options_exclude("shard-size", "shard-count");
 }
 
 int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *options)

@@ -21,9 +21,9 @@ extern const struct choice label_base_choices[], key_end_choices[], check_images
 /* Sets *lists and *options to their defaults. `check` is the default of --check-images. */
 void pack_rows_init(struct pack_lists *lists, struct sheaf_pack_options *options,
                     enum sheaf_check_images check);
-/* Completes `options` with the user's lists. Options about skipped files are refused if the user
- * did not give --on-error skip. Returns -1 if the options are valid. Otherwise prints an error and
- * returns the exit status. */
+/* Completes `options` with the user's lists. Refuses --on-change skip without --on-error skip, and
+ * --shard-size together with --shard-count. Returns -1 if the options are valid. Otherwise prints
+ * an error and returns the exit status. */
 int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options);
 /* Does the same as pack_rows_take, but also refuses the options if the user did not give a
  * container (--format). */
@@ -50,26 +50,31 @@ void say_few_shards(const struct sheaf_pack_options *options,
                     const struct sheaf_pack_result *result);
 
 /* Rows of a command's table of options: the options about images. `o` is a pointer to a struct
- * sheaf_pack_options, in which the values are stored. */
-#define IMAGE_ROWS(o)                                                                           \
+ * sheaf_pack_options, in which the values are stored. of_resize and of_images are the options that
+ * --resize-mode and --quality need. They are NULL for an append, because the data set may have
+ * these options. */
+#define OF_RESIZE "--resize"
+#define OF_IMAGES "--fix-images or --resize"
+#define IMAGE_ROWS(o, of_resize, of_images)                                                     \
     { "fix-images", OPTION_FLAG, .flag = &(o)->fix_images,                                      \
       .meaning = "make a plain JPEG of what is named as one but is CMYK, turned by EXIF, PNG, " \
                  "GIF, BMP or WebP, and list it in DEST/converted.tsv" },                       \
     { "resize", OPTION_COUNT, "N", .count = &(o)->resize, .standard = "", .least = 1,           \
       .most = 65535, .meaning = "make larger JPEGs smaller: their shorter side becomes N" },    \
     { "resize-mode", OPTION_CHOICE, "SIDE", .choice = CHOICE_IN((o)->resize_mode),              \
-      .choices = resize_mode_choices,                                                           \
+      .choices = resize_mode_choices, .needs = (of_resize),                                     \
       .meaning = "which side becomes N; exact: both, whatever the proportions" },               \
     { "quality", OPTION_COUNT, "Q", .count = (unsigned *)&(o)->quality, .least = 1,             \
-      .most = 100, .meaning = "quality of the JPEGs that are made" },                           \
+      .most = 100, .needs = (of_images), .meaning = "quality of the JPEGs that are made" },     \
     { "check-images", OPTION_CHOICE, "HOW", .choice = CHOICE_IN((o)->check_images),             \
       .choices = check_images_choices,                                                          \
       .meaning = "check the markers of JPEGs, or decode every pixel of every image, or "        \
                  "check nothing" }
 
 /* Rows of a command's table of options: the options that say which samples a source has. The values
- * are stored in `l`, a struct pack_lists, and in `o`, a struct sheaf_pack_options. */
-#define SOURCE_ROWS(l, o)                                                                       \
+ * are stored in `l`, a struct pack_lists, and in `o`, a struct sheaf_pack_options. For of_resize
+ * and of_images, see IMAGE_ROWS. */
+#define SOURCE_ROWS(l, o, of_resize, of_images)                                                 \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \
       .standard = "the list's directory" },                                                     \
@@ -87,7 +92,7 @@ void say_few_shards(const struct sheaf_pack_options *options,
       .choices = key_end_choices,                                                               \
       .meaning = "where keys end in base names with several dots; with last-dot, the others "   \
                  "become _" },                                                                  \
-    IMAGE_ROWS(o),                                                                              \
+    IMAGE_ROWS(o, of_resize, of_images),                                                        \
     { "no-shuffle", OPTION_FLAG, .flag = &(o)->no_shuffle,                                      \
       .meaning = "keep the samples in byte order of their keys" },                              \
     { "seed", OPTION_NUMBER, "S", .number = &(o)->seed,                                         \
@@ -102,6 +107,7 @@ void say_few_shards(const struct sheaf_pack_options *options,
       .meaning = "with --on-error skip, at a file that vanished or changed since the scan: "    \
                  "fail, or skip it, too" },                                                     \
     { "max-skipped", OPTION_TEXT, "N|N%", .text = &(o)->max_skipped, .standard = "no limit",    \
+      .needs = "--on-error skip",                                                               \
       .meaning = "with --on-error skip: fail if more files, or a larger share of them, would "  \
                  "be skipped" }
 
@@ -116,7 +122,7 @@ void say_few_shards(const struct sheaf_pack_options *options,
                  "there are fewer samples" },     \
     { "prefix", OPTION_TEXT, "WORD", .text = &(o)->prefix,                                      \
       .meaning = "first word of the shards' names" },                                           \
-    SOURCE_ROWS(l, o),                                                                          \
+    SOURCE_ROWS(l, o, OF_RESIZE, OF_IMAGES),                                                    \
     { "label-base", OPTION_CHOICE, "0|1", .choice = &(o)->label_base,                           \
       .choices = label_base_choices, .meaning = "number of the first class" },                  \
     { "classes", OPTION_TEXT, "FILE|DATASET", .text = &(o)->classes,                            \

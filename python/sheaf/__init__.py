@@ -41,7 +41,8 @@ from ._pool import TransformError
 from ._packing import Packer, append, commit, pack, pack_part, plan
 from ._types import CACHE_BYTES as _CACHE_BYTES, READER_MEMORY as _READER_MEMORY
 from ._types import (Channel, FetchResult, Field, Note, PackResult, Path, PlanShard, Problem,
-                     Progress, Shard, Size, Source, SourceInfo, Stats, VerifyResult, _one, _size, _text,
+                     Progress, Shard, Size, Source, SourceInfo, Stats, VerifyResult, _check_reading, _needs,
+                     _one, _size, _text,
                      _told, _warn)
 
 __all__ = ["Batch", "Channel", "Coming", "ConvertResult", "Dataset", "EditResult", "FetchResult",
@@ -224,6 +225,7 @@ class Dataset(_sheaf.Dataset):
             batch = ds.get(["001.ak47/001_0001", "002.american-flag/002_0007"])"""
         if isinstance(numbers, str):
             raise TypeError("a sequence of keys was expected, not one: use ds[key]")
+        _check_reading(columns=columns, missing=missing)
         if not hasattr(numbers, "__len__"):
             numbers = list(numbers)
         if isinstance(next(iter(numbers), None), str):
@@ -286,6 +288,10 @@ class Reader(_sheaf.Reader):
                  columns: Optional[Sequence[str]] = None, missing: str = "fail",
                  offline: bool = False, _arena: Optional[_sheaf.Arena] = None) -> None:
         _, cache = _one(None, cache=cache, cache_directory=cache_directory)
+        _check_reading(on_corrupt, max_corrupt, columns, missing)
+        kept_bytes = _size(_CACHE_BYTES, cache_size=cache_size, cache_bytes=cache_bytes)
+        has_cache = cache is not None or isinstance(source, Dataset)    # an open data set may have its own
+        _needs("cache", has_cache, cache_size=cache_size, cache_bytes=cache_bytes)
         dataset = source if isinstance(source, Dataset) else Dataset(source, cache=cache,
                                                                      offline=offline)
         self._found_rank: Optional[Tuple[int, int]] = None
@@ -304,7 +310,7 @@ class Reader(_sheaf.Reader):
                          memory_bytes=_size(_READER_MEMORY, memory=memory, memory_bytes=memory_bytes),
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
                          cache_directory=_text(cache),
-                         cache_bytes=_size(_CACHE_BYTES, cache_size=cache_size, cache_bytes=cache_bytes),
+                         cache_bytes=kept_bytes,
                          report=_told(_warn if report is None else report, Problem),
                          columns=columns, missing=missing)
         self._bad = on_corrupt, max_corrupt, report     # the treatment of bad images
@@ -424,6 +430,8 @@ def index(directory: Path, *, index: Optional[str] = None, overwrite: bool = Fal
     Raises ExistsError if there is already a manifest and `overwrite` is not set.
 
         sheaf.index("foreign-tars/", index="energon")"""
+    if keys and (index is not None or overwrite or join):
+        raise ArgumentError("keys=True writes dataset.keys only: index, join and overwrite do not belong to it")
     problems = _Problems(report)
     return VerifyResult(**_sheaf.index(directory, index, overwrite, keys, join,
                                        memory_bytes=_size(_READER_MEMORY, memory=memory, memory_bytes=memory_bytes),

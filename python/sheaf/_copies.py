@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Union
 
-from . import (Dataset, Path, Problem, Progress, Size, Source, _opened, _sheaf, _size, _text, _told,
-               _warn)
-from ._types import S3, Note, _noted, _s3
+from . import (Dataset, Path, Problem, Progress, Size, Source, _check_reading, _needs, _opened, _sheaf, _size, _text,
+               _told, _warn)
+from ._types import CACHE_BYTES, S3, Note, _check_images, _check_shards, _noted, _s3
 
 
 class ConvertResult(NamedTuple):
@@ -57,16 +57,18 @@ class PipeResult(NamedTuple):
 
 
 def _reading(on_corrupt: str, max_corrupt: Optional[int], cache: Optional[Path],
-             cache_size: Size, columns: Optional[Sequence[str]], missing: str) -> Dict[str, Any]:
-    return {"columns": columns, "missing": missing, "on_corrupt": on_corrupt, "max_corrupt": max_corrupt, "cache_directory": _text(cache),
-            "cache_bytes": _size(0, cache_size=cache_size)}
+             cache_size: Optional[Size], columns: Optional[Sequence[str]], missing: str) -> Dict[str, Any]:
+    _check_reading(on_corrupt, max_corrupt, columns, missing)
+    _needs("cache", cache is not None, cache_size=cache_size)
+    return {"columns": columns, "missing": missing, "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
+            "cache_directory": _text(cache), "cache_bytes": _size(CACHE_BYTES, cache_size=cache_size)}
 
 
 def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = None, *,
             format: Optional[str] = None, codec: str = "none", resume: bool = False,
             overwrite: bool = False, index: Optional[str] = None, on_corrupt: str = "fail",
             max_corrupt: Optional[int] = None, cache: Optional[Path] = None,
-            cache_size: Size = "64GB", jobs: int = 0, memory: Size = "512MiB",
+            cache_size: Optional[Size] = None, jobs: int = 0, memory: Size = "512MiB",
             plan: Optional[Path] = None, part: int = 0, parts: int = 1,
             progress: Optional[Callable[[Progress], Any]] = None,
             report: Optional[Callable[[Problem], Any]] = None,
@@ -115,6 +117,9 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
                                                    memory_bytes=size, **calls))
     if source is None or dest is None or format is None:
         raise TypeError("convert() needs source, dest and format, or plan")
+    _check_images(fix_images, resize, resize_mode, quality)
+    _check_shards(shard_size, shard_count)
+    _needs("shuffle or split", shuffle or split, seed=seed or None)
     if join and isinstance(source, Dataset):
         raise TypeError("join= needs a source that is not open yet")
     opened = Dataset(source, _join=True) if join else _opened(source)       # type: ignore[arg-type]
@@ -130,7 +135,7 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
 
 def unpack(source: Union[Source, Dataset], directory: Path, *, resume: bool = False,
            memory: Size = "1GiB", on_corrupt: str = "fail", max_corrupt: Optional[int] = None,
-           cache: Optional[Path] = None, cache_size: Size = "64GB", threads: int = 0,
+           cache: Optional[Path] = None, cache_size: Optional[Size] = None, threads: int = 0,
            progress: Optional[Callable[[Progress], Any]] = None,
            report: Optional[Callable[[Problem], Any]] = None,
            duplicate_keys: str = "fail", columns: Optional[Sequence[str]] = None,
@@ -162,8 +167,7 @@ def pipe(source: Path, directory: Path, *, channel: str = "train", epochs: int =
                                ("compression", compression, ("none", "gzip"))):
         if value not in words:
             raise _sheaf.ArgumentError("%s=%r: expected %s or %s" % (name, value, *words))
-    if seed != 0 and not shuffle:
-        raise _sheaf.ArgumentError("seed=%r requires shuffle=True" % (seed,))
+    _needs("shuffle=True", shuffle, seed=seed or None)
     return PipeResult(**_sheaf.pipe(
         source, directory, channel=channel, epochs=epochs, first_epoch=first_epoch,
         shuffle=shuffle, seed=seed, host=host, hosts=hosts,

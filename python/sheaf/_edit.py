@@ -9,7 +9,7 @@ import tempfile
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _sheaf
-from ._types import S3, Note, Path, Problem, Progress, Size, _noted, _s3, _size, _text, _told
+from ._types import S3, Note, Path, Problem, Progress, Size, _needs, _noted, _s3, _size, _text, _told
 
 Label = Union[str, float, Sequence[float]]
 
@@ -76,6 +76,8 @@ def edit(dataset: Path, *, delete: Union[None, Path, Iterable[str]] = None,
     a notice that names them. Without `note`, the notice is a warning.
 
         sheaf.edit("shards/", delete=["cat/0017"], labels={"dog/0002": "cat"}, purge=True)"""
+    _needs("delete, labels or replace", delete is not None or labels is not None or replace is not None,
+           unknown_keys=None if unknown_keys == "fail" else unknown_keys)
     with tempfile.TemporaryDirectory(prefix="sheaf-") as folder:
         keys_at = None if delete is None else _text(delete) if _is_path(delete) else \
             _keys_file(folder, delete)      # type: ignore[arg-type]

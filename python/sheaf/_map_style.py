@@ -116,6 +116,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
         for name in reader:
             if name not in READER_OPTIONS:
                 raise TypeError("Dataset() got an unexpected keyword argument %r" % name)
+        sheaf._check_reading(**{name: reader[name] for name in ("on_corrupt", "max_corrupt", "columns", "missing")
+                                if name in reader})
         _, cache = sheaf._one(None, cache=cache, cache_directory=cache_directory)
         self.dataset = source if isinstance(source, sheaf.Dataset) else \
             sheaf.Dataset(source, cache=cache, offline=offline)

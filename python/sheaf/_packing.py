@@ -14,8 +14,8 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, T
 from . import _sheaf
 from ._rows import are_numbers, not_numbers, plain
 from ._sheaf import ArgumentError
-from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _noted, _s3,
-                     _size, _text, _told)
+from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _check_images,
+                     _check_packing, _noted, _s3, _size, _text, _told)
 
 MEMORY_BYTES = 512 << 20            # the defaults of packing
 SHARD_BYTES = 150000000
@@ -234,6 +234,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
             return {"jpg": to.getvalue()}
 
         sheaf.pack("images/", "shards/", transform=smaller, version="256", jobs=8)"""
+    _check_packing(on_error, on_change, max_skipped, shard_bytes if shard_size is None else shard_size, shard_count)
+    _check_images(fix_images, resize, resize_mode, quality)
     size = _size(SHARD_BYTES, shard_size=shard_size, shard_bytes=shard_bytes)
     images = dict(fix_images=fix_images, quality=quality, resize=resize, resize_mode=resize_mode)
     writing = dict(format=format, codec=codec, prefix=prefix, on_error=on_error, resume=resume,
@@ -317,6 +319,8 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
 
     If the source is a data set, the plan is for its conversion: convert(plan=...) converts a part. duplicate_keys is
     for such a plan, and is as in convert()."""
+    _check_packing(on_error, on_change, max_skipped, shard_bytes if shard_size is None else shard_size, shard_count)
+    _check_images(fix_images, resize, resize_mode, quality)
     with _class_file(classes) as file:
         return PackResult(**_sheaf.plan(
             source, dest, plan, format=format, codec=codec,
@@ -355,10 +359,11 @@ def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = Non
     Batch, MPI, SageMaker)."""
     return PackResult(**_sheaf.pack_part(
         plan, *_part(part, parts), jobs=jobs,
-        memory_bytes=_size(MEMORY_BYTES, memory=memory, memory_bytes=memory_bytes), progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3)))
+        memory_bytes=_size(MEMORY_BYTES, memory=memory, memory_bytes=memory_bytes),
+        progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3)))
 
 
-def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int = 0,
+def append(source: Any, dataset: Path, *, shard_size: Optional[Size] = None, shard_count: int = 0,
            root: Optional[Path] = None, no_shuffle: bool = False, seed: int = 0,
            on_error: str = "fail", resume: bool = False, overwrite: bool = False,
            dry_run: bool = False, jobs: int = 0, memory: Size = "512MiB",
@@ -374,8 +379,8 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
            class_depth: int = 0, split: Optional[str] = None) -> PackResult:
     """Adds the files of `source` to a data set as new shards, as `sheaf append` does. Existing classes keep their
     numbers, and new classes get the numbers after them. Readers that have the data set open continue with the earlier
-    samples. Resuming at an earlier position raises ChangedError. shard_size=0 uses the shard size of the data set.
-    `overwrite` removes the leftovers of an interrupted append, and no samples of the data set.
+    samples. Resuming at an earlier position raises ChangedError. Without shard_size, shards have the size of those of
+    the data set. `overwrite` removes the leftovers of an interrupted append, and no samples of the data set.
 
     If `dataset` is a directory of splits, the samples are divided among all of them, in the proportions of the data or
     of `split`. A sample that one of the splits has is not added to another one.
@@ -384,6 +389,7 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
     if not _is_files(source):
         raise ArgumentError("append: the source is samples, expected files: pack the samples as another data set, and "
                             "join the two in a view")
+    _check_packing(on_error, on_change, max_skipped, shard_size, shard_count)
     return PackResult(**_sheaf.append(
         source, dataset, shard_bytes=_size(0, shard_size=shard_size), shard_count=shard_count,
         root=_text(root), no_shuffle=no_shuffle, seed=seed, on_error=on_error, resume=resume,

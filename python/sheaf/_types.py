@@ -251,6 +251,39 @@ def _one(standard: Any, **names: Any) -> Tuple[str, Any]:
     return given[0] if given else (next(iter(names)), standard)
 
 
+def _needs(needed: str, has: Any, **options: Any) -> None:
+    """Raises ArgumentError if one of `options` is given although it has no effect, because `has` is false: the program
+    has not given `needed`. An option that is not given is None."""
+    for name, value in options.items():
+        if value is not None and not has:
+            raise ArgumentError("%s=%r requires %s" % (name, value, needed))
+
+
+def _check_reading(on_corrupt: Optional[str] = None, max_corrupt: Optional[int] = None, columns: Any = None,
+                   missing: str = "fail") -> None:
+    """Refuses options of a reader that have no effect."""
+    _needs("on_corrupt='skip'", on_corrupt == "skip", max_corrupt=max_corrupt)
+    _needs("columns", columns, missing=None if missing == "fail" else missing)
+
+
+def _check_packing(on_error: str, on_change: str, max_skipped: Any, size: Optional[Size], count: int) -> None:
+    """Refuses options of packing that have no effect. `size` and `count` are those of the shards."""
+    _needs("on_error='skip'", on_error == "skip", max_skipped=max_skipped,
+           on_change=None if on_change == "fail" else on_change)
+    _check_shards(size, count)
+
+
+def _check_shards(size: Optional[Size], count: int) -> None:
+    if size and count:
+        raise ArgumentError("shard_size=%r and shard_count=%r exclude each other" % (size, count))
+
+
+def _check_images(fix_images: bool, resize: int, resize_mode: str, quality: int) -> None:
+    """Refuses options about images that have no effect."""
+    _needs("resize", resize, resize_mode=None if resize_mode == "shorter" else resize_mode)
+    _needs("fix_images or resize", fix_images or resize, quality=None if quality == 90 else quality)
+
+
 def _size(standard: Size, **names: Optional[Size]) -> int:
     """Returns an option as a number of bytes. The arguments are those of _one()."""
     name, value = _one(standard, **names)

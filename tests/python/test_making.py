@@ -58,7 +58,9 @@ class TransformTest(Case):
         self.tree = tree(self.path("tree"))
 
     def pack(self, name, **options):
-        options = {"shard_size": "50kB", "version": "1", "transform": making.twice, **options}
+        if "shard_count" not in options:
+            options = {"shard_size": "50kB", **options}
+        options = {"version": "1", "transform": making.twice, **options}
         return sheaf.pack(self.tree, self.path(name), **options)
 
     def test_what_it_returns_is_packed_in_the_order_of_the_plan(self):

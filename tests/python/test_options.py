@@ -104,6 +104,43 @@ class Options(Case):
                     function(*arguments, **pair)
         self.assertFalse(os.path.exists(to))
 
+    def test_options_without_effect(self):
+        folder, to = pack(self.path("set"), samples_of(20)), self.path("to")
+        tree = self.path("tree")
+        os.mkdir(tree)
+        with open(os.path.join(tree, "a.txt"), "wb") as file:
+            file.write(b"text")
+        corrupt = dict(max_corrupt=3), "max_corrupt=3 requires on_corrupt='skip'"
+        missing = dict(missing="none"), "missing='none' requires columns"
+        cache = dict(cache_size="1GB"), "cache_size='1GB' requires cache"
+        skipped = dict(max_skipped=3), "max_skipped=3 requires on_error='skip'"
+        changed = dict(on_change="skip"), "on_change='skip' requires on_error='skip'"
+        mode = dict(resize_mode="longer"), "resize_mode='longer' requires resize"
+        quality = dict(quality=80), "quality=80 requires fix_images or resize"
+        shards = dict(shard_size="1MB", shard_count=2), "shard_size='1MB' and shard_count=2 exclude each other"
+        calls = [(sheaf.Reader, (folder,), (corrupt, missing, cache)),
+                 (sheaf.Dataset(folder).get, ([0],), (missing,)),
+                 (sheaf.convert, (folder, to, ), (corrupt, missing, cache, mode, quality, shards,
+                                                  (dict(seed=3), "seed=3 requires shuffle or split"))),
+                 (sheaf.unpack, (folder, to), (corrupt, missing, cache)),
+                 (sheaf.pack, (tree, to), (skipped, changed, mode, quality, shards)),
+                 (sheaf.plan, (tree, to, to + ".plan"), (skipped, changed, mode, quality, shards)),
+                 (sheaf.append, (tree, folder), (skipped, changed, shards)),
+                 (sheaf.pipe, (tree, to), ((dict(seed=3), "seed=3 requires shuffle=True"),)),
+                 (sheaf.index, (folder,), ((dict(keys=True, overwrite=True), "keys=True writes dataset.keys only"),)),
+                 (sheaf.edit, (folder,), ((dict(purge=True, unknown_keys="skip"), "unknown_keys='skip' requires"),))]
+        try:
+            calls.append((importlib.import_module("sheaf.torch").Dataset, (folder,), (corrupt, missing)))
+        except ImportError:
+            pass
+        for function, arguments, options in calls:
+            for option, says in options:
+                more = {"format": "tfrecord"} if function is sheaf.convert else {}
+                with self.assertRaisesRegex(sheaf.ArgumentError, says):
+                    function(*arguments, **option, **more)
+        self.assertFalse(os.path.exists(to))
+        sheaf.append(tree, folder, quality=80)      # the data set may have the option that this one needs
+
     def test_tens_of_thousands_of_threads(self):
         """A process with that many threads would run out of memory mappings and crash."""
         folder = pack(self.path("set"), samples_of(20))
