@@ -114,12 +114,14 @@ int workers_open(struct workers **workers, unsigned threads, struct sheaf_error 
     timed_cond_init(&w->done);
     w->locked.last = &w->locked.first;
     for (; w->thread_count < threads; w->thread_count++) {
-        int failed = pthread_create(&w->threads[w->thread_count], NULL, work, w);
+        const int failed = pthread_create(&w->threads[w->thread_count], NULL, work, w);
 
         if (failed != 0) {
+            const int code = err_errno(err, failed, "cannot start thread %u of %u",
+                                       w->thread_count + 1, threads);
+
             workers_close(w);
-            return err_errno(err, failed, "cannot start thread %u of %u", w->thread_count + 1,
-                             threads);
+            return code;
         }
     }
     *workers = w;

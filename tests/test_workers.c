@@ -143,6 +143,27 @@ static void test_too_many_threads(void **state)
     assert_null(workers);
 }
 
+/* A stack of 2^47 bytes is larger than the address space. */
+static void test_thread_cannot_start(void **state)
+{
+    struct workers *workers = NULL;
+    struct sheaf_error error;
+    pthread_attr_t usual, huge;
+
+    (void)state;
+    assert_int_equal(pthread_getattr_default_np(&usual), 0);
+    pthread_attr_init(&huge);
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 47), 0);
+    assert_int_equal(pthread_setattr_default_np(&huge), 0);
+    assert_int_equal(workers_open(&workers, 3, &error), SHEAF_ERR_IO);
+    assert_int_equal(pthread_setattr_default_np(&usual), 0);
+    assert_string_equal(error.message,
+                        "cannot start thread 1 of 3: Resource temporarily unavailable");
+    assert_null(workers);
+    pthread_attr_destroy(&huge);
+    pthread_attr_destroy(&usual);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_helper_runs_its_job_first),
         cmocka_unit_test(test_too_many_threads),
+        cmocka_unit_test(test_thread_cannot_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
