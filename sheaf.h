@@ -933,8 +933,8 @@ struct sheaf_mixing {
      * sample in the epoch. `neighbours` is the mean number of near neighbours per sample, from 0 to
      * 2. A high value means that the order of the manifest is still visible. */
     double neighbours, ideal_neighbours;
-    /* 1 if the index has labels; otherwise 0, and the following fields about labels are 0 as
-     * well */
+    /* 1 if the index has labels, and all of them are less than 2^20; otherwise 0, and the following
+     * fields about labels are 0 as well */
     int has_labels;
     double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;

@@ -107,16 +107,17 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
                          size_t *drawn, struct sheaf_error *err)
 {
     const uint64_t all = dataset_samples(d), chosen = dataset_chosen_count(d);
-    uint32_t *labels = calloc(all + 1, sizeof(labels[0]));
+    uint32_t *labels = calloc(all + 1, sizeof(labels[0])), largest = 0;
     struct class_drawing g = { .dataset = d, .labels = labels, .numbers = numbers };
     int code = labels == NULL ? err_memory(err, all * sizeof(labels[0]))
                               : labels_read(d, labels, err);
 
     for (uint64_t i = 0; code == SHEAF_OK && i < all; i++)
-        g.end = MAX(g.end, labels[i] + 1);
+        largest = MAX(largest, labels[i]);
+    g.end = largest + 1;
     /* The possible labels are 0 to the largest label. If there are more possible labels than
      * samples, the labels are not classes but other values, such as the targets of a regression. */
-    if (code == SHEAF_OK && g.end > all)
+    if (code == SHEAF_OK && largest >= all)
         code = SHEAF_END;
     if (code == SHEAF_OK) {
         g.samples = calloc(g.end, sizeof(g.samples[0]));

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "formats/label.h"
 #include "reader/dataset/labels.h"
 #include "reader/epoch_order.h"
 #include "reader/reader_options.h"
@@ -159,11 +160,12 @@ static void shuffle_quality_finish(struct mixing_tally *t)
 /* ---- Labels --------------------------------------------------------------------------------- */
 
 /* Reads the labels of all samples. Leaves t->labels NULL if the index has no labels, for example
- * because the shards have no manifest. */
+ * because the shards have no manifest. Also leaves it NULL if the labels are not classes but other
+ * values, such as the targets of a regression. */
 static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
                        struct sheaf_error *err)
 {
-    uint32_t *labels;
+    uint32_t *labels, largest = 0;
     int code;
 
     if (!d->has_manifest)
@@ -172,12 +174,13 @@ static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
     if (labels == NULL)
         return err_memory(err, dataset_samples(d) * sizeof(labels[0]));
     code = labels_read(d, labels, err);
-    if (code != SHEAF_OK) {
+    for (uint64_t i = 0; code == SHEAF_OK && i < dataset_samples(d); i++)
+        largest = MAX(largest, labels[i]);
+    if (code != SHEAF_OK || largest > CLASS_LIMIT) {
         free(labels);
         return code == SHEAF_END ? SHEAF_OK : code;
     }
-    for (uint64_t i = 0; i < dataset_samples(d); i++)
-        t->label_end = MAX(t->label_end, labels[i] + 1);
+    t->label_end = largest + 1;
     t->labels = labels;
     t->m->has_labels = 1;
     return SHEAF_OK;
@@ -204,8 +207,8 @@ static int begin_tally(struct mixing_tally *t, const struct sheaf_dataset *d,
     code = t->near == NULL ? err_memory(err, first) : load_labels(t, d, err);
     if (code != SHEAF_OK || t->labels == NULL)
         return code;
-    t->seen = calloc(t->label_end + 1, sizeof(t->seen[0]));
-    t->label_counts = calloc(t->label_end + 1, sizeof(t->label_counts[0]));
+    t->seen = calloc(t->label_end, sizeof(t->seen[0]));
+    t->label_counts = calloc(t->label_end, sizeof(t->label_counts[0]));
     return t->seen != NULL && t->label_counts != NULL ? SHEAF_OK : err_memory(err, t->label_end);
 }
 

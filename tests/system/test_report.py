@@ -216,6 +216,14 @@ class Report(Case):
         self.assertIn("mean of at most 10 classes", page.text("classes"))
         self.assertEqual(len(page.all("figure")), 48)
 
+    def test_labels_that_are_not_classes(self):
+        for label in 1 << 20, (1 << 32) - 3, (1 << 32) - 2:
+            files = {"%d.%s" % (i, name): data for i in range(60)
+                     for name, data in (("txt", b"x"), ("cls", b"%d" % label))}
+            pack(make_tree(self.path("src"), files), self.path("%d" % label), "tfrecord")
+            page = self.report(self.path("%d" % label))
+            self.assertEqual(len(page.all("figure")), 48)
+
     def test_what_packing_left_out(self):
         files = self.images(2, 5)
         files["c00/bad.jpg"] = b"no <image>"
