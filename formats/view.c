@@ -167,7 +167,7 @@ static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error
 static int view_take_label(const json_t *value, const char *name, struct view_labels *labels,
                            struct sheaf_error *err)
 {
-    uint64_t pair[2];
+    uint64_t pair[2] = { 0 };
     int code;
 
     if (json_is_array(value) || strcmp(name, "label") != 0) {
