@@ -33,8 +33,8 @@ Make = Callable[[], Work]
 
 
 class TransformError(Error, RuntimeError):
-    """transform raised an exception, or its process died. The message names the sample. The exception's own traceback
-    is shown as the cause."""
+    """transform raised an exception, or its process died, or the process of a function that makes a column died. The
+    message names the sample. The exception's own traceback is shown as the cause."""
 
     code = "TRANSFORM"
 

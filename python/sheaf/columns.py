@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import collections.abc
 import concurrent.futures
+import concurrent.futures.process
 import contextlib
 import itertools
 import json
@@ -23,6 +24,7 @@ from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, Mapping
 from . import Path, Problem, Progress, Reader, Size, Source, _opened, _sheaf, _size, _told, _warn, sources
 from ._decode import named, unstopped
 from ._packing import _is_files, _part
+from ._pool import TransformError
 from ._sheaf import ArgumentError
 from ._types import S3, _s3
 from ._views import View
@@ -259,19 +261,34 @@ def _batches(samples: Iterator[Numbered], size: int) -> Iterator[List[Numbered]]
         yield batch
 
 
+def _made(pool: concurrent.futures.Executor, samples: Iterator[Numbered], jobs: int,
+          batch: int) -> Iterator[Sequence[Made]]:
+    """Yields the results of the processes for batches of samples, in order."""
+    waiting: Deque[concurrent.futures.Future[Sequence[Made]]] = deque()
+    for each in _batches(samples, batch):
+        waiting.append(pool.submit(_call, each))
+        if len(waiting) > 2 * jobs:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
 def _results(samples: Iterator[Numbered], maker: _Maker, jobs: int, batch: int) -> Iterator[Made]:
     """Yields the result of the function for each sample, in order."""
     if jobs <= 1:
         yield from itertools.starmap(maker, samples)
         return
+    place = "among the first samples"
     with concurrent.futures.ProcessPoolExecutor(jobs, initializer=_take, initargs=(maker,)) as pool:
-        waiting: Deque[concurrent.futures.Future[Sequence[Made]]] = deque()
-        for each in _batches(samples, batch):
-            waiting.append(pool.submit(_call, each))
-            if len(waiting) > 2 * jobs:
-                yield from waiting.popleft().result()
-        while waiting:
-            yield from waiting.popleft().result()
+        try:
+            for made in _made(pool, samples, jobs, batch):
+                place = "after " + made[-1][0]
+                yield from made
+        except concurrent.futures.process.BrokenProcessPool as error:
+            raise TransformError(
+                "%s: a process that called the function died: it was killed, most often because there was too little "
+                "memory, or the function crashed. Call this again with fewer jobs or a smaller batch; write() keeps "
+                "the finished shards if resume=True" % place) from error
 
 
 def _write(writer: _sheaf.ColumnWriter, results: Iterable[Made]) -> None:

@@ -5,6 +5,7 @@ import datetime
 import decimal
 import json
 import os
+import signal
 import unittest
 
 import sheaf
@@ -17,6 +18,13 @@ except ImportError:
     torch = None
 
 COUNT = 50
+
+
+def killed(sample):
+    """Kills its process, as the kernel does if there is too little memory."""
+    if sample["__key__"] == "k/030":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return double(sample)
 
 
 def double(sample):
@@ -257,6 +265,16 @@ class Columns(Case):
         for wrong in ("twice.num>4", [("twice.num", ">")], ("twice.num", ">", "x")):
             with self.assertRaises(sheaf.ArgumentError):
                 sheaf.View(self.set, where={"columns": wrong}).save(self.path("x.view"))
+
+    def test_a_process_that_is_killed(self):
+        sheaf.columns.plan(self.set, "part", self.path("plan"))
+        for call in (lambda: sheaf.columns.write(self.set, "twice", killed, jobs=2, batch=2),
+                     lambda: sheaf.columns.write_part(self.path("plan"), killed, 0, 1, jobs=2, batch=2)):
+            with self.assertRaisesRegex(sheaf.TransformError, r"^after sample 'k/0\d\d' \(number \d+\): a process .* "
+                                                              "died: it was killed, .* too little memory"):
+                call()
+        result = sheaf.columns.write(self.set, "twice", double, jobs=2, resume=True)
+        self.assertEqual(result.samples, COUNT)
 
     def test_a_function_that_fails(self):
         def fails(sample):
