@@ -226,6 +226,9 @@ class Dataset(_sheaf.Dataset):
         if isinstance(numbers, str):
             raise TypeError("a sequence of keys was expected, not one: use ds[key]")
         _check_reading(columns=columns, missing=missing)
+        if not hasattr(numbers, "__len__") and not hasattr(numbers, "__iter__"):
+            raise TypeError("expected a sequence of numbers or keys, not %r: one sample is ds[number] or ds[key]" %
+                            (numbers,))
         if not hasattr(numbers, "__len__"):
             numbers = list(numbers)
         if isinstance(next(iter(numbers), None), str):

@@ -386,6 +386,8 @@ def append(source: Any, dataset: Path, *, shard_size: Optional[Size] = None, sha
     of `split`. A sample that one of the splits has is not added to another one.
 
         sheaf.append("new-photos/", "shards/")"""
+    if source is None:
+        raise TypeError("a source must be a path or URL, or several of them, not None")
     if not _is_files(source):
         raise ArgumentError("append: the source is samples, expected files: pack the samples as another data set, and "
                             "join the two in a view")

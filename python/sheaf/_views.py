@@ -62,18 +62,23 @@ class View:
                  stages: Optional[Sequence[Mapping[str, Any]]] = None) -> None:
         if isinstance(sources, (str, bytes)) or hasattr(sources, "__fspath__"):
             sources = [sources]     # type: ignore[list-item]
-        self._sources = [os.fsdecode(source) for source in sources]     # type: ignore[arg-type]
-        if isinstance(where, str):
-            raise TypeError("where: expected a dict such as {'classes': ['cat']}, or a function, not a "
-                            "string")
+        self._sources = [os.fsdecode(source)    # type: ignore[arg-type]
+                         for source in _listed("sources", sources, "paths or URLs, or one")]
         if where is None or callable(where) or isinstance(where, Mapping):
             where = [where] * len(self._sources)
-        self._each = {"weight": weights, "repeat": repeat, "where": where}
+        conditions = _listed("where", where, "conditions such as {'classes': ['cat']} or functions, or one for all")
+        for each in conditions:
+            if each is not None and not callable(each) and not isinstance(each, Mapping):
+                raise TypeError("where: expected a dict such as {'classes': ['cat']}, a function or None, not %r" %
+                                (each,))
+        one_each = "numbers, one for each source"
+        self._each = {"weight": None if weights is None else _listed("weights", weights, one_each),
+                      "repeat": None if repeat is None else _listed("repeat", repeat, one_each), "where": conditions}
         for name, values in self._each.items():
             if values is not None and len(values) != len(self._sources):
                 raise _sheaf.ArgumentError("%s: %d values for %d sources" % (name, len(values),
                                                                              len(self._sources)))
-        self._fields = fields
+        self._fields = None if fields is None else _listed("fields", fields, "names")
         self._rest = {"samples": samples, "until": until, "classes": classes, "stages": stages}
         self._chosen: Dict[int, List[int]] = {}     # numbers that a function chose, for each source with a function
         self._path: Optional[str] = None
@@ -146,7 +151,7 @@ class View:
                 members["where"] = _lists(_conditions(members["where"]),
                                           lambda keys: _relative(keys, path))
             if self._fields is not None:
-                members["fields"] = list(self._fields)
+                members["fields"] = self._fields
             sources.append({"source": _relative(source, path), **members})
         rest = {name: value for name, value in self._rest.items() if value is not None}
         return {"sheaf_view": 1, **rest, "sources": sources}
@@ -165,6 +170,13 @@ class View:
     def __repr__(self) -> str:
         return "<sheaf.View of %s%s>" % (", ".join(map(repr, self._sources)),
                                          "" if self._path is None else ", in %r" % self._path)
+
+
+def _listed(name: str, values: Any, expected: str) -> List[Any]:
+    """Returns the values of an option as a list. Raises TypeError if there is only one value."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise TypeError("%s: expected a list of %s, not %r" % (name, expected, values))
+    return list(values)
 
 
 def _absolute(source: str) -> str:

@@ -22,6 +22,8 @@ def arrays(batch: sheaf.Batch) -> Dict[str, Any]:
     __key__ is a list of keys, and __seed__ a uint64 array of seeds. __label__ is an array [samples] or [samples,
     labels]. Its type is int64 if all labels of the batch are whole numbers, otherwise float64. It is missing if there
     are no labels."""
+    if not isinstance(batch, sheaf.Batch):
+        raise TypeError("batch must be a sheaf.Batch, not %r" % (batch,))
     columns: Dict[str, Any] = {"__key__": batch.keys}
     for name in batch.names:
         try:
@@ -47,6 +49,8 @@ def batches(reader: sheaf.Reader, size: int, drop_last: bool = False,
     The reader's on_corrupt applies to images as well.
 
     The reader already uses its own memory. Decoding and the batches take at most memory_bytes in addition."""
+    if not isinstance(reader, sheaf.Reader):
+        raise TypeError("reader must be a sheaf.Reader, not %r" % (reader,))
     if pixels is None:
         return map(arrays, reader.batches(size, drop_last))
     shares = memory_of(pixels, _size(0, memory_bytes=memory_bytes), size, reads=False)

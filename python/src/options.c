@@ -321,6 +321,9 @@ int sources_take(PyObject *object, struct sources *sources)
     PyObject *given = is_path(object) ? Py_BuildValue("[O]", object) : PySequence_List(object);
     const Py_ssize_t count = given == NULL ? -1 : PyList_Size(given);
 
+    if (given == NULL && PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_Format(PyExc_TypeError, "a source must be a path or URL, or several of them, not %R",
+                     object);
     *sources = (struct sources){ .list = PyList_New(0) };
     if (count < 0 || sources->list == NULL)
         goto failed;
@@ -332,6 +335,11 @@ int sources_take(PyObject *object, struct sources *sources)
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *bytes = NULL;
 
+        if (!is_path(PyList_GetItem(given, i))) {
+            PyErr_Format(PyExc_TypeError, "a source must be a path or URL, not %R",
+                         PyList_GetItem(given, i));
+            goto failed;
+        }
         if (!PyUnicode_FSConverter(PyList_GetItem(given, i), &bytes))
             goto failed;
         sources->texts[i] = PyBytes_AsString(bytes);

@@ -92,15 +92,18 @@ static int view_open_source(struct dataset_view *v, size_t i, const struct view_
     return code;
 }
 
-/* Opens all sources of a view (a mix of data sets). If this fails, the caller must free the sources
- * that were opened. */
-static int view_open_sources(struct dataset_view *v, const struct view_keys_how *how,
-                             struct sheaf_dataset **sources, struct sheaf_error *err)
+/* Opens all sources of a view (a mix of data sets). `url` is that of the view, for messages. If
+ * this fails, the caller must free the sources that were opened. */
+static int view_open_sources(struct dataset_view *v, const char *url,
+                             const struct view_keys_how *how, struct sheaf_dataset **sources,
+                             struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < v->document.source_count && code == SHEAF_OK; i++) {
         code = view_open_source(v, i, how, &sources[i], err);
+        if (code != SHEAF_OK && err != NULL)
+            err_prefix(err, "%s: ", url);
         if (code == SHEAF_OK) {
             sources[i]->fields = v->document.sources[i].fields;
             sources[i]->field_count = v->document.sources[i].field_count;
@@ -355,7 +358,7 @@ static int open_document(struct dataset_view *v, const char *url,
     if (sources == NULL || directory == NULL || shown == NULL || v->chosen == NULL)
         code = err_memory(err, count * sizeof(v->chosen[0]));
     if (code == SHEAF_OK)
-        code = view_open_sources(v, &how, sources, err);
+        code = view_open_sources(v, shown, &how, sources, err);
     if (code == SHEAF_OK)
         code = make_mix(v, sources, err);
     if (code == SHEAF_OK)

@@ -76,5 +76,14 @@ class NumpyTest(Case):
             self.assertEqual(found, [s.key for s in sheaf.Reader(folder, seed=1, epoch=epoch)])
 
 
+
+class Messages(Case):
+    def test_wrong_types(self):
+        with self.assertRaisesRegex(TypeError, "reader must be a sheaf.Reader, not 'set/'"):
+            sheaf.numpy.batches("set/", 5)
+        with self.assertRaisesRegex(TypeError, "batch must be a sheaf.Batch, not 'set/'"):
+            sheaf.numpy.arrays("set/")
+
+
 if __name__ == "__main__":
     unittest.main()

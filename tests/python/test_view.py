@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 import sheaf
-from support import Case, pack
+from support import Case, pack, samples_of
 
 try:
     import torch
@@ -351,3 +351,32 @@ class Made(Case):
                     found = sheaf.locate(view, key, seed=3, epoch=epoch, lanes=6, batch=5,
                                          shuffle_buffer=8, world_size=3, remainder="keep")
                     self.assertEqual(sorted((c.step, c.rank) for c in found), fed)
+
+
+class Messages(Case):
+    """A value of another type is an error that names the argument, says what was expected, and shows the value."""
+
+    def test_wrong_types(self):
+        folder = pack(self.path("set"), samples_of(3))
+        data = sheaf.Dataset(folder)
+        for call, says in ((lambda: sheaf.Reader(None), "a source must be a path or URL, .* not None"),
+                           (lambda: sheaf.verify(5), "a source must be a path or URL, .* not 5"),
+                           (lambda: sheaf.Dataset([None]), "a source must be a path or URL, not None"),
+                           (lambda: sheaf.append(None, folder), "a source must be a path or URL, .* not None"),
+                           (lambda: sheaf.View(5), "sources: expected a list of paths or URLs, or one, not 5"),
+                           (lambda: sheaf.View(folder, where=5), "where: expected a list of conditions .* not 5"),
+                           (lambda: sheaf.View(folder, where="class"), "where: expected .* not 'class'"),
+                           (lambda: sheaf.View(folder, where=[5]), "where: expected a dict .* not 5"),
+                           (lambda: sheaf.View(folder, repeat=2), "repeat: expected a list of numbers, .* not 2"),
+                           (lambda: sheaf.View(folder, weights=2), "weights: expected a list of numbers, .* not 2"),
+                           (lambda: sheaf.View(folder, fields="jpg"), "fields: expected a list of names, not 'jpg'"),
+                           (lambda: data.get(5), "expected a sequence of numbers or keys, not 5")):
+            with self.assertRaisesRegex(TypeError, says):
+                call()
+
+    def test_a_missing_source_is_named_with_its_view(self):
+        path = self.path("x.view")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('{"sheaf_view": 1, "sources": [{"source": "gone/"}]}')
+        with self.assertRaisesRegex(sheaf.NotFoundError, r"x\.view: .*gone.*: cannot stat"):
+            sheaf.Reader(path)
