@@ -99,13 +99,20 @@ static void *work(void *argument)
     return NULL;
 }
 
+int workers_check(const char *option, unsigned threads, struct sheaf_error *err)
+{
+    return threads <= SHEAF_THREADS_MOST
+           ? SHEAF_OK : err_set(err, SHEAF_ERR_ARGUMENT, "%s is %u, expected at most %u", option,
+                                threads, SHEAF_THREADS_MOST);
+}
+
 int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err)
 {
+    int code = workers_check("threads", threads, err);
     struct workers *w;
 
-    if (threads > SHEAF_THREADS_MOST)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "%u threads are more than %u", threads,
-                       SHEAF_THREADS_MOST);
+    if (code != SHEAF_OK)
+        return code;
     w = calloc(1, sizeof(*w) + threads * sizeof(w->threads[0]));
     if (w == NULL)
         return err_memory(err, sizeof(*w));
@@ -117,9 +124,8 @@ int workers_open(struct workers **workers, unsigned threads, struct sheaf_error 
         const int failed = pthread_create(&w->threads[w->thread_count], NULL, work, w);
 
         if (failed != 0) {
-            const int code = err_errno(err, failed, "cannot start thread %u of %u",
-                                       w->thread_count + 1, threads);
-
+            code = err_errno(err, failed, "cannot start thread %u of %u", w->thread_count + 1,
+                             threads);
             workers_close(w);
             return code;
         }

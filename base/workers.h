@@ -35,9 +35,12 @@ struct job {
     bool awaited;
 };
 
-/* Starts the threads of a pool. Returns SHEAF_ERR_ARGUMENT if `threads` is more than
- * SHEAF_THREADS_MOST. Tens of thousands of threads would use up the process's memory mappings, and
- * the process would crash. */
+/* Checks an option with a number of threads, such as "jobs". Returns SHEAF_ERR_ARGUMENT if the
+ * number is more than SHEAF_THREADS_MOST. Tens of thousands of threads would use up the process's
+ * memory mappings, and the process would crash. */
+int workers_check(const char *option, unsigned threads, struct sheaf_error *err);
+
+/* Starts the threads of a pool. Refuses a number that workers_check refuses. */
 int workers_open(struct workers **workers, unsigned threads, struct sheaf_error *err);
 
 /* Queues a job. May be called on any thread. */

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "formats/name.h"
 #include "formats/sample.h"
 #include "publish/destination.h"
@@ -56,7 +57,7 @@ int column_options_take(const struct sheaf_column_options *given, struct sheaf_c
         (o->on_repeated != SHEAF_FAIL && o->on_repeated != SHEAF_SKIP))
         return err_set(err, SHEAF_ERR_ARGUMENT, "on_unknown is %d and on_repeated %d, expected "
                        "SHEAF_FAIL or SHEAF_SKIP", (int)o->on_unknown, (int)o->on_repeated);
-    return SHEAF_OK;
+    return workers_check("jobs", o->jobs, err);
 }
 
 void column_packing(const struct sheaf_column_options *options, const char *identity,

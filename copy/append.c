@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "packer/pack.h"
 #include "publish/destination.h"
 #include "store/store.h"
@@ -326,9 +327,11 @@ int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     error = error != NULL ? error : &own_error;
     *result = (struct sheaf_pack_result){ .files = 0 };
     append_take_options(&a, options);
-    code = a.options.classes == NULL ? append_open_dataset(&a, dataset, error)
+    code = a.options.classes == NULL ? workers_check("jobs", a.options.jobs, error)
          : err_set(error, SHEAF_ERR_ARGUMENT, "classes: %s: appended samples get the classes of "
                    "the data set, expected no other classes", a.options.classes);
+    if (code == SHEAF_OK)
+        code = append_open_dataset(&a, dataset, error);
     if (code == SHEAF_OK)
         code = append_to(&a, sources, count, result, error);
     close_splits(a.targets, a.target_count);

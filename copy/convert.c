@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "packer/field_map.h"
 #include "packer/packer.h"
 #include "reader/dataset/column_sets.h"
@@ -441,8 +442,10 @@ static int convert_check_space(const struct convert *c, const char *dest, struct
 static int convert_open_packer(struct convert *c, struct source_names *names, const char *dest,
                                struct sheaf_error *err)
 {
-    int code = open_map(c, err);
+    int code = workers_check("jobs", c->packing.jobs, err);
 
+    if (code == SHEAF_OK)
+        code = open_map(c, err);
     if (code == SHEAF_OK)
         code = convert_name_sources(c, names, err);
     if (code == SHEAF_OK)

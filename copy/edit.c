@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "copy/in_place.h"
 #include "formats/manifest_edit.h"
 #include "publish/destination.h"
@@ -53,7 +54,7 @@ static int edit_take_options(struct edit *e, const struct sheaf_edit_options *gi
     e->watch = (struct watch){ .progress = o->progress, .context = o->context,
                                .interrupt = o->interrupt };
     e->problems.on_error = SHEAF_FAIL;
-    return SHEAF_OK;
+    return workers_check("jobs", o->jobs, err);
 }
 
 /* ---- The data set ---------------------------------------------------------------------------- */

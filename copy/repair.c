@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "packer/source/source.h"
 #include "publish/destination.h"
 #include "publish/own_source.h"
@@ -42,7 +43,7 @@ static int repair_take_options(struct repair *r, const struct sheaf_repair_optio
                        "copy of the data set");
     r->watch = (struct watch){ .progress = o->progress, .context = o->context,
                                .interrupt = o->interrupt };
-    return SHEAF_OK;
+    return workers_check("jobs", o->jobs, err);
 }
 
 /* ---- The data set and its copy --------------------------------------------------------------- */

@@ -23,6 +23,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "formats/manifest.h"
 #include "modes/safe_path.h"
 #include "modes/share.h"
@@ -487,7 +488,7 @@ static int fetch_check(const struct sheaf_fetch_options *o, struct sheaf_error *
     if (o->memory_bytes < LEAST_BYTES)
         return err_set(err, SHEAF_ERR_LIMIT, "the memory limit is %" PRIu64 " bytes, expected at "
                        "least %" PRIu64, o->memory_bytes, LEAST_BYTES);
-    return SHEAF_OK;
+    return workers_check("threads", o->threads, err);
 }
 
 static int fetch_check_source(const char *source, struct sheaf_error *err)

@@ -231,7 +231,9 @@ int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
 
     watch = fetch_options_take(options, &o);
     w.objects = &objects;
-    code = warm_list_files(path, &watch, &objects, err);
+    code = workers_check("threads", o.threads, err);
+    if (code == SHEAF_OK)
+        code = warm_list_files(path, &watch, &objects, err);
     for (size_t i = 0; i < objects.count; i++)
         total_bytes += objects.items[i].bytes;
     if (code == SHEAF_OK)

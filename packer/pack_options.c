@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "formats/interop_index.h"
 #include "formats/name.h"
 #include "image/image.h"
@@ -98,7 +99,9 @@ static int pack_options_check(const struct sheaf_pack_options *o, struct sheaf_e
     if (o->on_change != SHEAF_FAIL && o->on_change != SHEAF_SKIP)
         return err_set(err, SHEAF_ERR_ARGUMENT, "on_change is %d, expected SHEAF_FAIL or "
                        "SHEAF_SKIP", (int)o->on_change);
-    code = problems_check_limit(o->max_skipped, err);
+    code = workers_check("jobs", o->jobs, err);
+    if (code == SHEAF_OK)
+        code = problems_check_limit(o->max_skipped, err);
     if (code == SHEAF_OK)
         code = check_images(o, err);
     if (code == SHEAF_OK)

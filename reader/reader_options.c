@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/workers.h"
 
 void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t sizeof_options)
 {
@@ -93,7 +94,9 @@ int reader_options_order(const struct sheaf_dataset *d,
     lanes = o.lanes;
     *member = (struct order_member){ .rank = o.rank, .world_size = o.world_size,
                                      .worker = o.worker, .workers = o.workers };
-    code = order_check(member, &lanes, err);
+    code = workers_check("threads", o.threads, err);
+    if (code == SHEAF_OK)
+        code = order_check(member, &lanes, err);
     if (code != SHEAF_OK)
         return code;
     if ((int)o.remainder < SHEAF_REMAINDER_AUTO || o.remainder > SHEAF_PAD)

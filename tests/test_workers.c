@@ -139,7 +139,7 @@ static void test_too_many_threads(void **state)
     workers_close(workers);
     workers = NULL;
     assert_int_equal(workers_open(&workers, SHEAF_THREADS_MOST + 1, &error), SHEAF_ERR_ARGUMENT);
-    assert_string_equal(error.message, "1025 threads are more than 1024");
+    assert_string_equal(error.message, "threads is 1025, expected at most 1024");
     assert_null(workers);
 }
 

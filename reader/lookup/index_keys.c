@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "formats/key_table.h"
 #include "publish/output.h"
 #include "publish/publish_keys.h"
@@ -185,7 +186,9 @@ int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *o
     sheaf_verify_options_init(&own, sizeof(own));
     sized_take(&own, sizeof(own), options);
     memset(result, 0, sizeof(*result));
-    code = index_keys(&x, err);
+    code = workers_check("threads", own.threads, err);
+    if (code == SHEAF_OK)
+        code = index_keys(&x, err);
     sheaf_reader_free(x.reader);
     sheaf_dataset_free(x.dataset);
     publish_keys_close(&x.keys);

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sized.h"
+#include "base/workers.h"
 #include "formats/interop_index.h"
 #include "formats/key_table.h"
 #include "formats/sample.h"
@@ -308,7 +309,9 @@ int sheaf_index(const char *directory, const char *index, int overwrite,
     sheaf_verify_options_init(&own, sizeof(own));
     sized_take(&own, sizeof(own), options);
     memset(result, 0, sizeof(*result));
-    code = refuse_names(directory, err);
+    code = workers_check("threads", own.threads, err);
+    if (code == SHEAF_OK)
+        code = refuse_names(directory, err);
     if (code == SHEAF_OK)
         code = index_foreign_claim(&x, overwrite != 0, err);
     if (code == SHEAF_OK) {

@@ -827,6 +827,9 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     sheaf_verify_options_init(&own, sizeof(own));
     sized_take(&own, sizeof(own), options);
     memset(result, 0, sizeof(*result));
+    code = workers_check("threads", own.threads, err);
+    if (code != SHEAF_OK)
+        return code;
     if (own.part >= MAX(own.parts, 1u))
         return err_set(err, SHEAF_ERR_ARGUMENT, "part %u of %u: parts are counted from 0 to one "
                        "less than their number", own.part, own.parts);
