@@ -135,6 +135,8 @@ static int cmd_report_do(char **sources, size_t count, const struct sheaf_reader
     r.dataset = dataset;
     r.name = name == NULL ? sources[0] : name;
     sheaf_dataset_get_info(dataset, &r.info, sizeof(r.info));
+    if (r.info.manifest_json != NULL)
+        r.manifest = json_loads(r.info.manifest_json, 0, NULL);
     if (verify)
         status = cmd_report_check(dataset, &checked);
     if (status == STATUS_OK) {
@@ -142,6 +144,7 @@ static int cmd_report_do(char **sources, size_t count, const struct sheaf_reader
         status = cmd_report_make(&r, path);
     }
     report_free_samples(&samples);
+    json_decref(r.manifest);
     sheaf_dataset_free(dataset);
     free(name);
     return status;

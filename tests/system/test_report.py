@@ -6,6 +6,7 @@ import base64
 import functools
 import gzip
 import html.parser
+import json
 import os
 import random
 import re
@@ -241,6 +242,12 @@ class Report(Case):
             self.assertIn("Left out when all splits were packed c00/bad.jpg", text)
             self.assertIn("Converted when all splits were packed c01/cmyk.jpg", text)
         self.assertEqual(sum("1 image became a plain JPEG" in text for text in said), 1)
+        manifest = self.path("out", "a", "dataset.json")
+        options = self.report(self.path("out", "a")).text("details")
+        self.assertIn('Packed with "fix_images": true, ', options)
+        write(manifest, json.dumps(json.loads(read(manifest)), separators=(",", ":")).encode())
+        self.assertEqual(self.report(self.path("out", "a")).text("checked"), said[0])
+        self.assertEqual(self.report(self.path("out", "a")).text("details"), options)
         os.rename(self.path("out/a"), self.path("moved"))
         self.assertNotIn("all splits", self.report(self.path("moved")).text("checked"))
 

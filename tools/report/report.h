@@ -5,6 +5,7 @@
 #ifndef TOOLS_REPORT_REPORT_H
 #define TOOLS_REPORT_REPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -66,6 +67,7 @@ struct report {
     FILE *f;
     const struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
+    json_t *manifest;                   /* info.manifest_json, parsed; NULL if there is none */
     /* name of the data set, as the user has given it on the command line */
     const char *name;
     const struct sheaf_reader_options *options;

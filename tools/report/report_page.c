@@ -351,18 +351,6 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns the number of appends and edits of the data set. Each of them has added the earlier
- * fingerprint to the manifest. So the data set has at most this number of appends. */
-static unsigned times_grown(const struct report *r)
-{
-    unsigned count = 0;
-
-    for (const char *p = r->info.manifest_json; p != NULL && (p = strstr(p, "\"fingerprint\"")) !=
-         NULL; p++)
-        count++;
-    return count == 0 ? 0 : count - 1;      /* one is its own */
-}
-
 static void put_image_count(const struct report *r, uint64_t count)
 {
     if (count == UINT64_MAX)
@@ -391,14 +379,10 @@ static void images_made(const struct report *r)
  * it was packed. */
 static bool is_split(const struct report *r)
 {
-    char *text;
-    bool is_named;
+    const json_t *options = json_object_get(r->manifest, "options");
+    const char *name = json_string_value(json_object_get(options, "split_name"));
 
-    if (r->info.manifest_json == NULL || asprintf(&text, "\"split_name\": \"%s\"", r->name) < 0)
-        return false;
-    is_named = strstr(r->info.manifest_json, text) != NULL;
-    free(text);
-    return is_named;
+    return name != NULL && strcmp(name, r->name) == 0;
 }
 
 /* Prints the beginning of each list of skipped or converted files. `name` is the first part of the
@@ -408,15 +392,15 @@ static bool is_split(const struct report *r)
  * directory. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
 {
-    const unsigned grown = times_grown(r);
+    const size_t grown = json_array_size(json_object_get(r->manifest, "grown"));
     char list[40], title[80];
 
     snprintf(list, sizeof(list), "%s%s.tsv", is_split(r) ? "../" : "", name);
     snprintf(title, sizeof(title), "%s when %s packed", what,
              is_split(r) ? "all splits were" : "it was");
     list_beside(r, list, title);
-    for (unsigned i = 1; i <= grown; i++) {
-        snprintf(list, sizeof(list), "%s-%u.tsv", name, i);
+    for (size_t i = 1; i <= grown; i++) {
+        snprintf(list, sizeof(list), "%s-%zu.tsv", name, i);
         snprintf(title, sizeof(title), "%s when samples were appended (%s)", what, list);
         list_beside(r, list, title);
     }
@@ -453,22 +437,17 @@ void report_checked(const struct report *r)
 
 /* ---- Details --------------------------------------------------------------------------------- */
 
-/* Prints the packer's options, by copying the line of the manifest that has them. Prints nothing if
- * the manifest is not divided into lines in the packer's way. */
+/* Prints the packer's options: the members of the JSON object in the manifest that has them. */
 static void print_options(const struct report *r)
 {
-    static const char key[] = "\n  \"options\": {";
-    const char *begin = r->info.manifest_json == NULL ? NULL : strstr(r->info.manifest_json, key);
-    char *text;
+    const json_t *options = json_object_get(r->manifest, "options");
+    char *text = json_object_size(options) == 0 ? NULL : json_dumps(options, JSON_SORT_KEYS);
 
-    if (begin == NULL)
+    if (text == NULL)
         return;
-    begin += sizeof(key) - 1;
-    text = strndup(begin, strcspn(begin, "\n"));
-    if (text != NULL && strlen(text) > 2)
-        text[strlen(text) - 2] = '\0';      /* }, */
+    text[strlen(text) - 1] = '\0';      /* the braces are left out */
     fprintf(r->f, "<h3>Packed with</h3>\n<code>");
-    html_text(r->f, text == NULL ? "" : text, OPTIONS_MOST);
+    html_text(r->f, text + 1, OPTIONS_MOST);
     fprintf(r->f, "</code>\n");
     free(text);
 }
