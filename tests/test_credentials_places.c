@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,26 @@ static void test_process(void **state)
     must_refuse(SHEAF_ERR_ACCESS, "exit status 3");
     without_keys("[default]\ncredential_process = yes\n");
     must_refuse(SHEAF_ERR_LIMIT, "limit");
+}
+
+/* Tests that the program does not inherit ignored signals. The shell sends itself the signal. */
+static void test_signals_of_the_process(void **state)
+{
+    static const struct { int number; const char *settings; } signals[] = {
+        { SIGXFSZ, "[default]\ncredential_process = kill -s XFSZ $$; exit 3\n" },
+        { SIGPIPE, "[default]\ncredential_process = kill -s PIPE $$; exit 3\n" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(signals); i++) {
+        void (*before)(int) = signal(signals[i].number, SIG_IGN);
+        char message[32];
+
+        snprintf(message, sizeof(message), "exit status %d", 128 + signals[i].number);
+        without_keys(signals[i].settings);
+        must_refuse(SHEAF_ERR_ACCESS, message);
+        (void)signal(signals[i].number, before);
+    }
 }
 
 static void test_web_identity(void **state)
@@ -538,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_role_chain),
         cmocka_unit_test(test_bad_roles),
         cmocka_unit_test(test_process),
+        cmocka_unit_test(test_signals_of_the_process),
         cmocka_unit_test(test_web_identity),
         cmocka_unit_test(test_web_identity_and_profile),
         cmocka_unit_test(test_sso),

@@ -43,6 +43,22 @@ static int of_profile(const struct credentials_context *c, const struct step *st
 
 /* ---- credential_process ---------------------------------------------------------------------- */
 
+/* Sets the attributes of a program that is started: the signals SIGPIPE and SIGXFSZ have their
+ * default effect. The program of the user would otherwise inherit that they are ignored. */
+static int usual_signals(posix_spawnattr_t *attributes)
+{
+    sigset_t signals;
+    int failed = posix_spawnattr_init(attributes);
+
+    if (failed != 0)
+        return failed;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    sigaddset(&signals, SIGXFSZ);
+    failed = posix_spawnattr_setsigdefault(attributes, &signals);
+    return failed != 0 ? failed : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF);
+}
+
 /* Runs `sh -c command`. *fd becomes the end of a pipe from which the command's output can be
  * read. */
 static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *err)
@@ -50,13 +66,17 @@ static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *e
     char *shell = strdup("sh"), *option = strdup("-c"), *text = strdup(command);
     char *const arguments[] = { shell, option, text, NULL };
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     int ends[2], failed = ENOMEM;
 
     *fd = -1;
     if (shell != NULL && option != NULL && text != NULL && pipe2(ends, O_CLOEXEC) == 0) {
         posix_spawn_file_actions_init(&actions);
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-        failed = posix_spawn(pid, "/bin/sh", &actions, NULL, arguments, environ);
+        failed = usual_signals(&attributes);
+        if (failed == 0)
+            failed = posix_spawn(pid, "/bin/sh", &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
         posix_spawn_file_actions_destroy(&actions);
         close(ends[1]);
         if (failed == 0)
