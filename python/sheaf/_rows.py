@@ -16,8 +16,8 @@ LABELS = ("__label__", "label", "labels", "cls", "class", "class_name")
 # Names of columns that are paths of files, in a table without bytes.
 PATHS = ("path", "file", "file_name", "filename", "image")
 
-_MAGIC = ((b"\xff\xd8\xff", "jpg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"), (b"BM", "bmp"),
-          (b"II*\0", "tif"), (b"MM\0*", "tif"))
+_MAGIC = ((b"\xff\xd8\xff", "jpg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF87a", "gif"),
+          (b"GIF89a", "gif"), (b"BM", "bmp"), (b"II*\0", "tif"), (b"MM\0*", "tif"))
 _SUFFIXES = {"jpg": "jpg", "jpeg": "jpg", "png": "png", "webp": "webp", "gif": "gif", "bmp": "bmp",
              "tif": "tif", "tiff": "tif"}
 

@@ -322,6 +322,12 @@ class RecordIO(Foreign):
             ((_, fields, labels),) = self.samples([writers.image_record(content, 5.0)])
             self.assertEqual((fields, labels), ({name: content}, [5]))
 
+    def test_the_beginning_of_a_signature_is_no_image(self):
+        for content in (b"GIF8", b"GIF88a123", b"GIF87b123", b"RIFF\x10\0\0\0WEB", b"BM" + bytes(28), b"\x93NUMP",
+                        b"\x89PNG\r\n\x1a123", b"\xff\xd8123"):
+            ((_, fields, labels),) = self.samples([writers.image_record(content, 5.0)])
+            self.assertEqual((list(fields), labels), (["data"], []), content)
+
     def test_anything_else_is_one_field(self):
         ((_, fields, labels),) = self.samples([b"just bytes, no header at all, not an image"])
         self.assertEqual((fields, labels),
