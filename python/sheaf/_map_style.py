@@ -57,21 +57,38 @@ READER_OPTIONS = inspect.signature(sheaf.Reader).parameters.keys() - {"source", 
 
 
 class Collate:
-    """Calls the program's collate_fn, except for a batch without samples. Also sends a problem for each sample that
-    was left out."""
+    """Calls the program's collate_fn. This is the collate_fn of a sheaf.torch.DataLoader for other loaders, which a
+    framework makes from its attributes. For example, Hugging Face's Trainer does this when it resumes."""
 
     def __init__(self, collate: Callable[[Any], Any]) -> None:
         self.collate = collate
+
+    def __call__(self, samples: Any) -> Any:
+        problems = samples.problems if isinstance(samples, Decoded) else []
+        if isinstance(samples, Nothing) or (problems and not samples):
+            raise sheaf.StateError("a batch has no samples, because all of them were skipped or the stream has ended; "
+                                   "only the sheaf.torch.DataLoader itself leaves out such a batch, but another loader "
+                                   "was made from its attributes")
+        warn_all(problems)
+        return self.call(samples)
+
+    def call(self, samples: Any) -> Any:
+        """Returns the batch that collate_fn makes."""
+        try:
+            return self.collate(samples)
+        except StopIteration as error:
+            raise named(unstopped(error), "collate_fn")     # pylint: disable=raise-missing-from
+
+
+class TellingCollate(Collate):
+    """Sends a Told to the iterator of a sheaf.torch.DataLoader. A batch without samples is sent as Nothing."""
 
     def __call__(self, samples: Any) -> Any:
         if isinstance(samples, Nothing):
             return samples
         begun = time.monotonic_ns()
         problems = samples.problems if isinstance(samples, Decoded) else []
-        try:
-            batch = Nothing.SKIPPED if problems and not samples else self.collate(samples)
-        except StopIteration as error:
-            raise named(unstopped(error), "collate_fn")     # pylint: disable=raise-missing-from
+        batch = Nothing.SKIPPED if problems and not samples else self.call(samples)
         return Told(batch, problems, (times.reading, times.decoding, time.monotonic_ns() - begun))
 
 

@@ -38,7 +38,7 @@ import sheaf._shared
 from sheaf._loader import BITS, Place, batches_of, place_of, share_of, state_of
 from sheaf._batch import Batch, FieldBatch
 from sheaf._decode import Told
-from sheaf._map_style import READER_OPTIONS, Collate, Dataset, Fields, Nothing, as_it_is, to_dict
+from sheaf._map_style import READER_OPTIONS, Collate, Dataset, Fields, Nothing, TellingCollate, as_it_is, to_dict
 from sheaf._member import epoch_of, part_of
 from sheaf._rank import close_all
 from sheaf import _sheaf
@@ -289,6 +289,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if self.sampler.latest is not before:       # workers have already taken numbers
             passing.has_given(0)
         return passing
+
+    def _get_iterator(self) -> Any:
+        """PyTorch calls this method to begin a pass, and hands the present collate_fn to the workers."""
+        collate, self.collate_fn = self.collate_fn, TellingCollate(self.collate_fn.collate)
+        try:
+            return super()._get_iterator()
+        finally:
+            self.collate_fn = collate
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next pass this epoch. If a loaded state has begun this epoch, the pass continues from there."""

@@ -226,6 +226,34 @@ class LoaderTest(LoaderCase):
             with self.assertRaisesRegex(sheaf.StateError, "a loaded state has skipped"):
                 list(skipping)
 
+    def test_another_loader_is_made_from_the_attributes(self):
+        """As Accelerate's skip_first_batches does."""
+        whole = list(self.loader(8))
+        for workers in (0, 2):
+            for skipped in (0, 3):
+                loader = self.loader(8, workers)
+                rest = (batch for i, batch in enumerate(loader.batch_sampler) if i >= skipped)
+                made = torch.utils.data.DataLoader(loader.dataset, batch_sampler=rest, num_workers=workers,
+                                                   collate_fn=loader.collate_fn)
+                self.assertEqual(list(made), whole[skipped:])
+
+    def test_another_loader_warns_of_skipped_samples(self):
+        def odd(sample):
+            if number_of(sample) % 2 == 0 or number_of(sample) < limit:
+                raise ValueError("even")
+            return number_of(sample)
+
+        for limit in (0, 1000):
+            loader = sheaf.torch.DataLoader(self.set, 8, decode=odd, on_error="skip", collate_fn=list)
+            made = torch.utils.data.DataLoader(loader.dataset, batch_sampler=loader.batch_sampler,
+                                               collate_fn=loader.collate_fn)
+            if limit == 0:
+                with self.assertWarnsRegex(UserWarning, "skipped: .*even"):
+                    self.assertEqual(sorted(number for batch in made for number in batch), list(range(1, 200, 2)))
+            else:
+                with self.assertRaisesRegex(sheaf.StateError, "a batch has no samples"):
+                    list(made)
+
     def test_an_epoch_is_set_by_the_batch_sampler_too(self):
         """What skips batches has only that of the loader."""
         loader = self.loader(8)
