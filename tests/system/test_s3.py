@@ -390,6 +390,8 @@ def peak_of(*words, env):
 
 class Memory(servers.S3Case):
     def test_peak(self):
+        """Without QUICK, the data set is larger than the memory, so that a command that keeps too much of it exceeds the
+        limit."""
         count = 1500 if support.QUICK else 5000
         tree = support.photo_tree(self.path("tree"), count)
         mib = 1 << 20
@@ -402,7 +404,6 @@ class Memory(servers.S3Case):
                   "60MB"), 64),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 64),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "300"), 128),
-                (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 320),
                 (("verify", self.url("set")), 128)):
             peak = peak_of(*words, *([] if words[0] == "verify" else
                                      ["--memory", "%dMiB" % memory]), env=self.env)
