@@ -27,7 +27,7 @@ class Install(Case):
     @classmethod
     def share(cls):
         cls.dest = os.path.join(cls.shared, "root")
-        cls.make("install")
+        cls.said = cls.make("install").stdout
 
     @classmethod
     def make(cls, *words):
@@ -52,9 +52,8 @@ class Install(Case):
             "LD_LIBRARY_PATH": os.path.join(self.dest, "usr/lib")}).stdout.decode()
 
     def test_ldconfig_is_named_where_programs_look(self):
-        for words, is_named in ((["DESTDIR="], True), ([], False)):
-            done = self.make("PREFIX=" + self.path("there"), *words, "install")
-            self.assertEqual(b"run ldconfig" in done.stdout, is_named, done.stdout)
+        self.assertNotIn(b"run ldconfig", self.said)
+        self.assertIn(b"run ldconfig", self.make("PREFIX=" + self.path("there"), "DESTDIR=", "install").stdout)
 
     def test_what_is_there(self):
         for name in ("bin/sheaf", "include/sheaf.h", "lib/libsheaf.a", "lib/libsheaf.so",
@@ -106,9 +105,9 @@ class Install(Case):
             self.assertGreaterEqual(len(os.listdir(folder)), least)
             if shutil.which("groff"):
                 for name in os.listdir(folder):
-                    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", name], cwd=folder,
-                                          stderr=subprocess.PIPE)
                     if not read(os.path.join(folder, name)).startswith(b".so "):
+                        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", name], cwd=folder,
+                                              stderr=subprocess.PIPE)
                         self.assertEqual(done.stderr, b"", name)
 
     def test_every_public_function_has_a_manual_page(self):
@@ -152,8 +151,8 @@ class Install(Case):
     def test_uninstall_leaves_nothing(self):
         root, other = self.dest, self.path("root")
         try:
+            shutil.copytree(root, other, symlinks=True)
             Install.dest = other
-            self.make("install")
             self.make("uninstall")
         finally:
             Install.dest = root
