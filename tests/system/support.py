@@ -68,8 +68,14 @@ def pack(source, dest, container="webdataset", codec="none", *more, **how):
 def write(path, data=b""):
     """Writes a file. It is shortened only after it was written, because ext4 waits for the disk when a file is closed
     that was emptied and written again. Tests that write a file thousands of times would mostly wait."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
+    def opener(name, _flags):
+        return os.open(name, os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        file = open(path, "wb", opener=opener)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = open(path, "wb", opener=opener)
+    with file:
         file.write(data)
         file.truncate()
 
