@@ -17,7 +17,7 @@ KILLS = 10 if QUICK else 50
 class Kill(Case):
     @classmethod
     def share(cls):
-        files = image_tree(classes=5, images=30, size=60000)
+        files = image_tree(classes=5, images=30, size=30000)
         cls.source = make_tree(os.path.join(cls.shared, "source"), files)
         cls.whole, cls.seconds = {}, {}
         for container in CONTAINERS:
@@ -30,7 +30,7 @@ class Kill(Case):
 
     @staticmethod
     def options(jobs):
-        return ("--shard-size", "350kB", "--jobs", jobs)
+        return ("--shard-size", "175kB", "--jobs", jobs)
 
     def check_visible(self, dest, whole):
         """Checks that all visible files are as they will be at the end."""
