@@ -509,10 +509,10 @@ class Repair(Case):
 
     def test_blocks_of_the_codec(self):
         """A shard consists of several compressed blocks. An edit divides it in another way than packing."""
-        big = make_tree(self.path("big"), files(30, 900000, "b"))
+        big = make_tree(self.path("big"), files(20, 900000, "b"))
         for codec in ("gzip", "lz4"):
             self.pack(source=big, shards=2, codec=codec)
-            keys = sorted({path.split(".")[0] for path in files(30, 900000, "b")})
+            keys = sorted({path.split(".")[0] for path in files(20, 900000, "b")})
             self.edit("--delete", self.list_of(keys[3], keys[12]))
             sheaf("append", make_tree(self.path("more"), files(3, 500, "m")), self.dest)
             self.check_all_again(big, self.path("more"))
