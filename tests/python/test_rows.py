@@ -2,16 +2,19 @@
 """Rows that a program packs: their labels, their images, their order, and how they are split.  Needs
 Pillow (Debian: python3-pil)."""
 
+import ast
 import collections
 import io
 import json
 import os
+import re
 import unittest
 import warnings
 
 from PIL import Image
 
 import sheaf
+from sheaf import _rows
 from support import CONTAINERS, Case
 
 
@@ -364,6 +367,23 @@ class OrderTest(RowsCase):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 sheaf.pack(iter(rows), self.path("set"), overwrite=True)
+
+
+class Kinds(Case):
+    def test_kinds_of_images_are_those_of_the_library(self):
+        """The module has a table of its own, because sheaf.h has none. It must know what formats/image_kind.c knows."""
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "formats", "image_kind.c")
+        with open(path, encoding="utf-8") as file:
+            found = re.findall(r'\{ "\w+", "\w+", \{ ("[^}]*) \}, (\d+), (\d+), (".*") \}', file.read())
+        self.assertEqual(len(found), 5)
+        for names, place, _, begins in found:
+            suffixes = json.loads("[%s]" % names)
+            for suffix in suffixes:
+                self.assertEqual(_rows.image_kind(b"", "x." + suffix, False), suffixes[0])
+            data = b"RIFF".ljust(int(place), b"\0") if int(place) else b""
+            data += ast.literal_eval("b" + begins)
+            kinds = {_rows.image_kind(data + rest, None, False) for rest in (b"", b"7a", b"9a")}
+            self.assertIn(suffixes[0], kinds)
 
 
 if __name__ == "__main__":
