@@ -18,13 +18,11 @@
  *                                     stopped once, and then of random ones with more stops
  *
  * SEED repeats the random ones; SCENE is the number of the only scene that is tried. */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -32,11 +30,11 @@
 #include "base/rng.h"
 #include "formats/manifest.h"
 #include "sheaf.h"
+#include "tests/common_actors.h"
 #include "tests/common_model_store.h"
 #include "tests/common_must.h"
 #include "tests/common_random.h"
 #include "tests/common_seen.h"
-#include "tests/common_tree.h"
 
 #define CASES       1500u
 /* with QUICK, because a sanitizer makes each case fifteen times as slow */
@@ -45,12 +43,9 @@
 /* no run makes more calls, so a run can be stopped at each of its calls */
 #define CALLS_MOST 160u
 #define TURNS_MOST 6            /* three turns of each run */
-#define MEMORY     (16u << 20)  /* not more, because AddressSanitizer marks each allocated byte */
-#define APPENDED   2            /* number of appended samples, which have no value in a column */
 /* one of this many cases includes the recovery, which takes as long as the case */
 #define RECOVERED  8u
 
-static struct tree tree;
 static struct sheaf_error error;
 static uint64_t cases_wanted = CASES, cases_done;
 static uint32_t part, parts = 1;
@@ -60,164 +55,6 @@ static uint64_t column_published;       /* number of the column's manifest that 
 /* number of the last call of the first run that has changed the manifest */
 static uint32_t publishing;
 static size_t first_scene, scene_count;
-
-/* ---- What is run ----------------------------------------------------------------------------- */
-
-enum what {
-    PACK, OVERWRITE, RESUME, PART, COMMIT,
-    APPEND, APPEND_RESUME, APPEND_OVERWRITE, EDIT, EDIT_RESUME, EDIT_OVERWRITE,
-    INDEX, INDEX_OVERWRITE, KEYS,
-    /* a column of all samples; for tree 1, one sample has no value */
-    COLUMN, COLUMN_RESUME,
-    COLUMN_PART, COLUMN_COMMIT,         /* the column of tree 0, by its plan */
-    COLUMN_DROP
-};
-
-struct step {
-    enum what what;
-    /* which tree: 0 or 1; to append, 2 or 3; for parts and commits, 0; to edit, 0 or 1: each
-     * deletes another sample, and 1 purges as well */
-    int tree;
-};
-
-struct acting {
-    struct step step;
-    char run;
-    bool is_started, has_ended, is_joined;
-    int code;
-    struct sheaf_error error;
-    pthread_t thread;
-};
-
-static const char *dest_of(char run)
-{
-    static const char *const names[] = { "mem://a/set", "mem://b/set", "mem://c/set" };
-
-    return names[run - 'a'];
-}
-
-static const char *plan_of(char run, bool is_of_column)
-{
-    static const char *const names[] = { "plan-a", "plan-b", "column-plan-a", "column-plan-b" };
-
-    return tree_path(&tree, names[2 * is_of_column + (run == 'b')]);
-}
-
-static void set_options(struct sheaf_pack_options *o, enum what what)
-{
-    sheaf_pack_options_init(o, sizeof(*o));
-    o->memory_bytes = MEMORY;
-    o->container = SHEAF_RECORDIO;
-    o->shard_bytes = 1500;
-    o->no_shuffle = 1;
-    o->jobs = 1;
-    o->overwrite = what == OVERWRITE || what == APPEND_OVERWRITE;
-    o->resume = what == RESUME || what == APPEND_RESUME;
-    o->on_error = what == PART ? SHEAF_SKIP : SHEAF_FAIL;
-}
-
-static const char *source_of(int i)
-{
-    static const char *const names[] = { "one", "two", "more", "most" };
-
-    return tree_path(&tree, names[i]);
-}
-
-static int act_index(enum what what, char run, struct sheaf_error *err)
-{
-    struct sheaf_verify_options o;
-    struct sheaf_verify_result result;
-
-    sheaf_verify_options_init(&o, sizeof(o));
-    o.memory_bytes = MEMORY;
-    o.threads = 1;
-    return what == KEYS ? sheaf_index_keys(dest_of(run), &o, &result, err)
-                        : sheaf_index(dest_of(run), NULL, what == INDEX_OVERWRITE, &o, &result,
-                                      err);
-}
-
-static int act_edit(const struct step *step, char run, struct sheaf_error *err)
-{
-    struct sheaf_edit_options o;
-    char path[TREE_PATH];
-
-    snprintf(path, sizeof(path), "%s", tree_path(&tree, step->tree == 0 ? "keys-0" : "keys-1"));
-    sheaf_edit_options_init(&o, sizeof(o));
-    o.jobs = 1;
-    o.delete_keys = path;
-    o.resume = step->what == EDIT_RESUME;
-    o.overwrite = step->what == EDIT_OVERWRITE;
-    o.purge = step->tree == 1;
-    return sheaf_edit(dest_of(run), &o, NULL, 0, err);
-}
-
-static int act_column(const struct step *step, char run, struct sheaf_error *err)
-{
-    const char *source = tree_path(&tree, step->tree == 0 ? "cap-0.jsonl" : "cap-1.jsonl");
-    struct sheaf_column_options o;
-
-    if (step->what == COLUMN_DROP)
-        return sheaf_column_drop(dest_of(run), "cap", err);
-    sheaf_column_options_init(&o, sizeof(o));
-    o.jobs = 1;
-    o.memory_bytes = MEMORY;
-    o.resume = step->what == COLUMN_RESUME;
-    if (step->what == COLUMN_PART)
-        return sheaf_column_add_part(plan_of(run, true), 0, 1, &o, NULL, err);
-    return sheaf_column_add(dest_of(run), "cap", source, &o, NULL, err);
-}
-
-static int act(const struct step *step, char run, struct sheaf_error *err)
-{
-    const char *source = step->what < EDIT ? source_of(step->tree) : NULL;
-    struct sheaf_pack_options o;
-
-    set_options(&o, step->what);
-    if (step->what == PART)
-        return sheaf_pack_part(plan_of(run, false), 0, 1, &o, NULL, err);
-    if (step->what == COMMIT || step->what == COLUMN_COMMIT)
-        return sheaf_commit(plan_of(run, step->what == COLUMN_COMMIT), &o, NULL, err);
-    if (step->what >= COLUMN)
-        return act_column(step, run, err);
-    if (step->what >= INDEX)
-        return act_index(step->what, run, err);
-    if (step->what >= EDIT)
-        return act_edit(step, run, err);
-    if (step->what >= APPEND)
-        return sheaf_append(&source, 1, dest_of(run), &o, NULL, err);
-    return sheaf_pack(source, dest_of(run), &o, NULL, err);
-}
-
-static void *run_acting(void *context)
-{
-    struct acting *a = context;
-
-    a->code = act(&a->step, a->run, &a->error);
-    model_end(a->run);
-    return NULL;
-}
-
-/* Lets a run continue until it has made `stop_after` calls or has ended. */
-static void advance(struct acting *a, uint32_t stop_after)
-{
-    if (a->is_started) {
-        model_let(a->run, stop_after);
-    } else {
-        a->is_started = true;
-        model_begin(a->run, stop_after);
-        assert_int_equal(pthread_create(&a->thread, NULL, run_acting, a), 0);
-    }
-    a->has_ended = model_wait(a->run);
-}
-
-static void join(struct acting *a)
-{
-    if (a->is_joined)
-        return;
-    model_let(a->run, MODEL_NEVER);
-    pthread_join(a->thread, NULL);
-    a->is_joined = true;
-}
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
 
@@ -332,15 +169,6 @@ struct one_case {
     enum model_kind kind;
 };
 
-static void hide_file(bool hide)
-{
-    char from[TREE_PATH], to[TREE_PATH];
-
-    snprintf(from, sizeof(from), "%s", tree_path(&tree, hide ? "one/x/2.bin" : "away"));
-    snprintf(to, sizeof(to), "%s", tree_path(&tree, hide ? "away" : "one/x/2.bin"));
-    assert_int_equal(rename(from, to), 0);
-}
-
 static void run_case(const struct one_case *c, struct acting acting[2])
 {
     const struct step steps[2] = { scenes[c->scene].first, scenes[c->scene].second };
@@ -351,18 +179,18 @@ static void run_case(const struct one_case *c, struct acting acting[2])
         struct acting *a = &acting[t % 2];
 
         if (t == 1 && scenes[c->scene].differ)
-            hide_file(true);
+            actors_hide_file(true);
         if (!a->has_ended)
-            advance(a, c->stops[t]);
+            actor_advance(a, c->stops[t]);
         if (!a->has_ended && t + 2 >= c->turns && c->fates[t % 2] == KILLED)
             model_kill(a->run);
         if (a->has_ended || (t + 2 >= c->turns && c->fates[t % 2] == KILLED))
-            join(a);
+            actor_join(a);
     }
-    join(&acting[0]);
-    join(&acting[1]);
+    actor_join(&acting[0]);
+    actor_join(&acting[1]);
     if (scenes[c->scene].differ)
-        hide_file(false);
+        actors_hide_file(false);
 }
 
 static bool has_said(const struct acting *a)
@@ -420,7 +248,7 @@ static void check_column(const struct acting acting[2])
         if (adds && missing < 0)
             seen_blame("a run says that it has added the column, but there is none", "the place");
         else if (adds && (!is_of_column(other) || !has_said(other)) &&
-                 missing != a->step.tree && missing != a->step.tree + APPENDED)
+                 missing != a->step.tree && missing != a->step.tree + ACTORS_APPENDED)
             seen_blame("is not that of the run that says it has added it", "the column");
         else if (!adds && missing >= 0 && (!is_of_column(other) ||
                                            other->step.what == COLUMN_DROP))
@@ -482,11 +310,11 @@ static void check_recovery(char run)
     const struct step step = { OVERWRITE, 1 };
     struct sheaf_error err;
     struct sheaf_dataset *dataset;
-    const char *source = dest_of(run);
+    const char *source = actor_dest(run);
     int code;
 
     model_begin(run, MODEL_NEVER);
-    code = act(&step, run, &err);
+    code = actor_act(&step, run, &err);
     if (code == SHEAF_ERR_EXISTS && strstr(err.message, "belongs to no data set") != NULL)
         return;
     if (code != SHEAF_OK)
@@ -544,45 +372,11 @@ static void check_case(const struct one_case *c, bool *ended)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-static void make_tree(const char *name, int count, int size)
-{
-    char path[64], data[1000];
-
-    for (int i = 0; i < count; i++) {
-        snprintf(path, sizeof(path), "%s/x/%d.bin", name, i);
-        memset(data, 'a' + i, sizeof(data));
-        tree_write(&tree, path, data, (size_t)size);
-    }
-}
-
-/* Writes files whose keys no other tree has. */
-static void make_more(const char *name)
-{
-    char path[64];
-
-    for (int i = 0; i < APPENDED; i++) {
-        snprintf(path, sizeof(path), "%s/x/%s%d.bin", name, name, i);
-        tree_text(&tree, path, "appended");
-    }
-}
-
-/* Writes values for the first `count` samples of the tree "one". */
-static void make_captions(const char *name, int count)
-{
-    char text[400] = "";
-    int size = 0;
-
-    for (int i = 0; i < count; i++)
-        size += snprintf(text + size, sizeof(text) - (size_t)size,
-                         "{\"key\": \"x/%d\", \"value\": \"caption %d\"}\n", i, i);
-    tree_text(&tree, name, text);
-}
-
 static void make_place(enum place place, struct step step)
 {
     model_begin('a', MODEL_NEVER);
     model_begin('b', MODEL_NEVER);
-    must(act(&step, 'a', &error));
+    must(actor_act(&step, 'a', &error));
     places[place] = model_save();
 }
 
@@ -600,46 +394,12 @@ static void take_hash(int i)
     manifest_clear(&m);
 }
 
-/* Makes the same plan for both runs, except that each has its own URL for the destination. */
-static void make_plans(void)
-{
-    const char *source = tree_path(&tree, "one");
-    struct sheaf_pack_options o;
-
-    set_options(&o, OVERWRITE);
-    o.on_error = SHEAF_SKIP;
-    must(sheaf_plan_make(&source, 1, dest_of('a'), plan_of('a', false), &o, NULL, &error));
-    o.overwrite = 0;
-    o.resume = 1;
-    must(sheaf_plan_make(&source, 1, dest_of('b'), plan_of('b', false), &o, NULL, &error));
-    places[PLANNED] = model_save();
-}
-
-/* Makes the same plan of a column for both runs. */
-static void make_column_plans(void)
-{
-    struct sheaf_column_options o;
-
-    sheaf_column_options_init(&o, sizeof(o));
-    o.jobs = 1;
-    for (char run = 'a'; run <= 'b'; run++) {
-        (void)remove(plan_of(run, true));
-        must(sheaf_column_plan(dest_of(run), "cap", tree_path(&tree, "cap-0.jsonl"),
-                               plan_of(run, true), &o, NULL, &error));
-        o.resume = 1;
-    }
-    places[COLUMN_PLANNED] = model_save();
-}
-
 static void make_foreign(void)
 {
     static const char *const ours[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME };
-    struct sheaf_pack_options o;
 
     model_restore(places[EMPTY]);
-    set_options(&o, PACK);
-    o.prefix = "foreign";
-    must(sheaf_pack(source_of(0), dest_of('a'), &o, NULL, &error));
+    actors_pack_foreign();
     for (size_t i = 0; i < COUNT_OF(ours); i++) {
         char path[64];
 
@@ -659,14 +419,16 @@ static void make_places(enum model_kind kind)
     take_hash(0);
     make_place(FULL_TWO, (struct step){ OVERWRITE, 1 });
     take_hash(1);
-    make_plans();
+    actors_plan();
+    places[PLANNED] = model_save();
     make_place(PACKED, (struct step){ PART, 0 });
     make_foreign();
     model_restore(places[FULL_ONE]);
     make_place(COLUMNED, (struct step){ COLUMN, 0 });
     make_place(DROPPED, (struct step){ COLUMN_DROP, 0 });
     model_restore(places[FULL_ONE]);
-    make_column_plans();
+    actors_plan_column();
+    places[COLUMN_PLANNED] = model_save();
     make_place(COLUMN_PACKED, (struct step){ COLUMN_PART, 0 });
     assert_int_equal(seen_fault[0], '\0');
 }
@@ -689,15 +451,7 @@ static void see_change(void)
 static int setup(void **state)
 {
     (void)state;
-    tree_make(&tree);
-    make_tree("one", 4, 700);
-    make_tree("two", 7, 800);
-    make_more("more");
-    make_more("most");
-    tree_text(&tree, "keys-0", "x/1\n");
-    tree_text(&tree, "keys-1", "x/2\n");
-    make_captions("cap-0.jsonl", 4);
-    make_captions("cap-1.jsonl", 3);
+    actors_make();
     model_open(see_change);
     for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
         make_places(kind);
@@ -710,7 +464,7 @@ static int teardown(void **state)
     model_close();
     for (size_t i = 0; i < PLACES * (size_t)MODEL_KINDS; i++)
         model_state_free(all_places[i / PLACES][i % PLACES]);
-    tree_remove(&tree);
+    actors_remove();
     return 0;
 }
 
@@ -719,7 +473,7 @@ static uint32_t calls_alone(enum place place, struct step step)
 {
     model_restore(places[place]);
     model_begin('a', MODEL_NEVER);
-    (void)act(&step, 'a', &error);
+    (void)actor_act(&step, 'a', &error);
     return model_calls('a');
 }
 
@@ -835,7 +589,7 @@ static void fail_once(enum place place, struct step step, uint32_t call)
     model_restore(places[place]);
     model_begin('a', MODEL_NEVER);
     model_fail('a', call);
-    if (act(&step, 'a', &error) != SHEAF_OK && strstr(error.message, MODEL_FAILURE) == NULL)
+    if (actor_act(&step, 'a', &error) != SHEAF_OK && strstr(error.message, MODEL_FAILURE) == NULL)
         seen_blame(error.message, "another reason");
     else if (error.message[0] == '\0' && step.what != PART && seen_tree() != step.tree)
         seen_blame("is not there", "the data set");
