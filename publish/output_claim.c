@@ -4,11 +4,13 @@
  * the request of the caller (enum output_ask). All splits at the destination together count as one
  * data set, even if the splits of this run have other names. A file is removed only if a manifest
  * or a journal names it as a file of a data set. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/view.h"
 #include "publish/destination.h"
 #include "publish/output_remove.h"
 #include "publish/own_source.h"
@@ -43,6 +45,9 @@ enum action {
     /* the run refuses the destination: a file there has the name of a report, an index or a table
      * of keys of this run, but belongs to no data set */
     STRAY,
+    /* the run refuses the destination: its name may belong to a view. A store without directories
+     * can have a view and a data set of one name, and a reader would find only the view. */
+    NAMED,
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
     /* the run only removes the remaining files of an earlier run, because that run has already
@@ -64,6 +69,20 @@ enum action {
     G_ANEW,
     INDEX,                      /* claim; nothing is removed before the index is made */
 };
+
+/* Returns whether the name of the destination may belong to a view. Slashes at its end are
+ * ignored, because a reader may leave them out. */
+static bool has_name_of_view(const char *dest)
+{
+    char end[sizeof("/" MANIFEST_NAME) + 1];
+    size_t size = strlen(dest), shown;
+
+    while (size > 1 && dest[size - 1] == '/')
+        size--;
+    shown = MIN(size, sizeof(end) - 1);
+    snprintf(end, sizeof(end), "%.*s", (int)shown, dest + size - shown);
+    return view_is_name(end);
+}
 
 #define IS(name, expression)                                                                     \
     static bool name(const struct output *o, const struct destination *d)                        \
@@ -91,6 +110,7 @@ IS(has_ours, d->is_ours)
 IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
+IS(is_new_view_name, d->dataset == NULL && has_name_of_view(o->dest))
 
 /* The facts about a destination that are inspected first for each request (enum output_ask).
  * Further facts are inspected only if a row of the table `rows` needs them, because each inspection
@@ -160,6 +180,8 @@ static const struct row {
       { FULL,   FULL,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
     { has_alien, INSPECT_FILES,
       { ALIEN,  ALIEN,  ALIEN,  NEXT,   ALIEN,  ALIEN,  ALIEN,  NEXT,   NEXT,   NEXT } },
+    { is_new_view_name, 0,
+      { NAMED,  NAMED,  NAMED,  NEXT,   NEXT,   NEXT,   NEXT,   NAMED,  NAMED,  NEXT } },
     { is_broken, 0,                     /* stray files may be that run's */
       { NEXT,   MEND,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT } },
     { has_stray, INSPECT_STRAY,
@@ -201,6 +223,12 @@ static int refuse_run(const struct output *o, const struct destination *d, const
                                                       : SHEAF_REASON_NONE);
 }
 
+static int refuse_name(const struct output *o, struct sheaf_error *err)
+{
+    return err_set(err, SHEAF_ERR_ARGUMENT, "%s: a name that ends with .view or .json is the name "
+                   "of a view: choose another name for the data set", o->dest);
+}
+
 static int output_claim_refuse(const struct output *o, enum action action,
                                const struct destination *d, struct sheaf_error *err)
 {
@@ -212,6 +240,7 @@ static int output_claim_refuse(const struct output *o, enum action action,
     case BUSY:   return destination_refuse_run(o, d, err);
     case ALIEN:  return destination_refuse(o, d, REFUSE_UNKNOWN, err);
     case STRAY:  return destination_refuse(o, d, REFUSE_STRAY, err);
+    case NAMED:  return refuse_name(o, err);
     case NO_RUN: return destination_refuse_no_run(o, d, err);
     case O_RUN:  return destination_refuse_other_run(o, d, err);
     case BROKEN: return destination_refuse_damaged(o, err);
