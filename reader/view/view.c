@@ -449,8 +449,22 @@ static int refuse_existing(const char *path, const char *what, struct sheaf_erro
                        SHEAF_REASON_DATASET);
 }
 
+/* Returns an error if a data set has the name `path`. A store without directories can have a view
+ * and a data set of one name, and a reader would find only the view. */
+static int view_refuse_dataset(const char *path, struct sheaf_error *err)
+{
+    char *manifest = store_join(path, MANIFEST_NAME);
+    struct store_seen seen = { .is_there = false };
+    const int code = manifest == NULL ? err_memory(err, strlen(path))
+                                      : store_see(manifest, &seen, err);
+
+    free(manifest);
+    return seen.is_there ? refuse_existing(path, "is the name of a data set", err) : code;
+}
+
 /* Finds out what is stored at `path`, before a view (a mix of data sets) is written there. Returns
- * an error if there is a file that is not a view, because only a view may be replaced. */
+ * an error if there is a data set, or a file that is not a view, because only a view may be
+ * replaced. */
 static int see_view(const char *path, bool overwrite, struct store_seen *seen,
                     struct sheaf_error *err)
 {
@@ -458,6 +472,8 @@ static int see_view(const char *path, bool overwrite, struct store_seen *seen,
     size_t size;
     int code = store_see(path, seen, err);
 
+    if (code == SHEAF_OK && !seen->is_there)
+        code = view_refuse_dataset(path, err);
     if (code != SHEAF_OK || !seen->is_there)
         return code;
     if (!overwrite)
