@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/bytes.h"
+#include "store/store.h"
 #include "tests/common_model_store.h"
 #include "tests/common_must.h"
 #include "tests/common_tree.h"
@@ -92,6 +92,19 @@ const char *actor_dest(char run)
     return names[run - 'a'];
 }
 
+const char *actor_view(char run)
+{
+    static const char *const names[] = { "mem://a/set.view", "mem://b/set.view",
+                                         "mem://c/set.view" };
+
+    return names[run - 'a'];
+}
+
+static const char *dest_of(enum what what, char run)
+{
+    return what >= VIEW ? actor_view(run) : actor_dest(run);
+}
+
 static const char *plan_of(char run, bool is_of_column)
 {
     static const char *const names[] = { "plan-a", "plan-b", "column-plan-a", "column-plan-b" };
@@ -107,7 +120,7 @@ static void set_options(struct sheaf_pack_options *o, enum what what)
     o->shard_bytes = 1500;
     o->no_shuffle = 1;
     o->jobs = 1;
-    o->overwrite = what == OVERWRITE || what == APPEND_OVERWRITE;
+    o->overwrite = what == OVERWRITE || what == APPEND_OVERWRITE || what == OVERWRITE_AT_VIEW;
     o->resume = what == RESUME || what == APPEND_RESUME;
     o->on_error = what == PART ? SHEAF_SKIP : SHEAF_FAIL;
 }
@@ -127,9 +140,9 @@ static int act_index(enum what what, char run, struct sheaf_error *err)
     sheaf_verify_options_init(&o, sizeof(o));
     o.memory_bytes = MEMORY;
     o.threads = 1;
-    return what == KEYS ? sheaf_index_keys(actor_dest(run), &o, &result, err)
-                        : sheaf_index(actor_dest(run), NULL, what == INDEX_OVERWRITE, &o, &result,
-                                      err);
+    if (what == KEYS)
+        return sheaf_index_keys(actor_dest(run), &o, &result, err);
+    return sheaf_index(dest_of(what, run), NULL, what == INDEX_OVERWRITE, &o, &result, err);
 }
 
 static int act_edit(const struct step *step, char run, struct sheaf_error *err)
@@ -163,9 +176,22 @@ static int act_column(const struct step *step, char run, struct sheaf_error *err
     return sheaf_column_add(actor_dest(run), "cap", source, &o, NULL, err);
 }
 
+static int act_view(const struct step *step, char run, struct sheaf_error *err)
+{
+    static const char *const documents[] = {
+        "{\"sheaf_view\": 1, \"sources\": [{\"source\": \"set\"}]}",
+        "{\"sheaf_view\": 1, \"sources\": [{\"source\": \"set\","
+        " \"where\": {\"key_glob\": \"x/*\"}}]}",
+    };
+
+    return sheaf_view_write(documents[step->tree], actor_view(run), step->what == VIEW_OVERWRITE,
+                            NULL, err);
+}
+
 int actor_act(const struct step *step, char run, struct sheaf_error *err)
 {
-    const char *source = step->what < EDIT ? source_of(step->tree) : NULL;
+    const bool at_view = step->what == PACK_AT_VIEW || step->what == OVERWRITE_AT_VIEW;
+    const char *source = step->what < EDIT || at_view ? source_of(step->tree) : NULL;
     struct sheaf_pack_options o;
 
     set_options(&o, step->what);
@@ -173,7 +199,11 @@ int actor_act(const struct step *step, char run, struct sheaf_error *err)
         return sheaf_pack_part(plan_of(run, false), 0, 1, &o, NULL, err);
     if (step->what == COMMIT || step->what == COLUMN_COMMIT)
         return sheaf_commit(plan_of(run, step->what == COLUMN_COMMIT), &o, NULL, err);
-    if (step->what >= COLUMN)
+    if (at_view)
+        return sheaf_pack(source, actor_view(run), &o, NULL, err);
+    if (step->what == VIEW || step->what == VIEW_OVERWRITE)
+        return act_view(step, run, err);
+    if (step->what >= COLUMN && step->what <= COLUMN_DROP)
         return act_column(step, run, err);
     if (step->what >= INDEX)
         return act_index(step->what, run, err);
@@ -253,4 +283,20 @@ void actors_pack_foreign(void)
     set_options(&o, PACK);
     o.prefix = "foreign";
     must(sheaf_pack(source_of(0), actor_dest('a'), &o, NULL, &error));
+}
+
+void actors_copy(bool only_shards)
+{
+    struct sheaf_error error;
+
+    for (const struct model_object *o = model_objects(); o != NULL; o = o->next) {
+        const char *name = o->path + strlen("/set/");
+        char url[100];
+
+        if (strncmp(o->path, "/set/", strlen("/set/")) != 0 ||
+            (only_shards && strncmp(name, "shard-", strlen("shard-")) != 0))
+            continue;
+        snprintf(url, sizeof(url), "%s/%s", actor_view('a'), name);
+        must(store_put(url, o->data, o->size, &error));
+    }
 }

@@ -12,9 +12,11 @@
 #include "formats/manifest.h"
 #include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
+#include "formats/view.h"
 #include "sheaf.h"
 
 #define SET "/set/"
+#define VIEW_PATH "/set.view"
 #define COLUMN "columns/cap/1/"         /* the only data set of the only column */
 
 char seen_fault[2000], seen_now[SEEN_TEXT], seen_plans[2][33];
@@ -141,13 +143,47 @@ static void check_column(void)
     looked_at = "";
 }
 
+const struct model_object *seen_view(void)
+{
+    return model_find(VIEW_PATH);
+}
+
+int seen_view_tree(void)
+{
+    const struct model_object *o = seen_view();
+    struct view view;
+    int tree;
+
+    if (o == NULL)
+        return -1;
+    if (view_parse((const char *)o->data, o->size, &view, &error) != SHEAF_OK) {
+        seen_blame(error.message, "the view");
+        return -1;
+    }
+    tree = view.sources[0].where.key_glob != NULL;
+    view_free(&view);
+    return tree;
+}
+
+/* Checks that a view is complete, and that no data set has its name. A reader that opens the name
+ * would see only the view. */
+static void check_view(void)
+{
+    const struct model_object *manifest = model_find(VIEW_PATH "/" MANIFEST_NAME);
+    char run[33];
+
+    if (seen_view_tree() >= 0 && manifest != NULL &&
+        !manifest_is_unfinished((const char *)manifest->data, manifest->size, run))
+        seen_blame("is the name of a view and of a data set", VIEW_PATH);
+}
+
 void seen_check(void)
 {
     const struct model_object *manifest = seen_find(MANIFEST_NAME);
     char run[33];
 
     check_column();
-
+    check_view();
     if (manifest == NULL) {
         if (has_shards() && seen_find(".sheaf-partial/plan") == NULL)
             seen_blame("shards without a manifest, and nobody is at work", "the place");

@@ -4,7 +4,8 @@
  * must hold at any time:
  *
  *     a manifest        all shards, sides and the index are there, as the manifest says
- *     no manifest       there are no shards either, or a claim says that a run is at work */
+ *     no manifest       there are no shards either, or a claim says that a run is at work
+ *     a view            the whole document is there, and no data set has the view's name */
 #ifndef TESTS_COMMON_SEEN_H
 #define TESTS_COMMON_SEEN_H
 
@@ -26,6 +27,12 @@ void seen_check(void);
 const struct model_object *seen_column(void);
 /* Returns the number of samples without a value in the column, or -1 if there is no column. */
 int seen_column_missing(void);
+
+/* Returns the object of the view, or NULL if there is none. */
+const struct model_object *seen_view(void);
+/* Returns which view is there: 1 if it has a condition on keys, and otherwise 0. Returns -1 if
+ * there is no view. */
+int seen_view_tree(void);
 
 /* seen_plans are the plan hashes of the two trees. seen_plan returns which of them the data set
  * has, or -1 if there is no data set. */

@@ -8,6 +8,7 @@
  *     a manifest        all shards, sides and the index are there, as the manifest says
  *     no manifest       there are no shards either, or a claim says that a run is at work
  *     a column          if it has a manifest, all its shards and its index are there
+ *     a view            its whole document is there, and no data set has its name
  *
  * The result that a run reports at its end must be true. The next run that overwrites must repair
  * everything.
@@ -51,8 +52,10 @@ static uint64_t cases_wanted = CASES, cases_done;
 static uint32_t part, parts = 1;
 static bool is_campaign;
 static uint64_t published;      /* number of the manifest that was seen last */
+static uint64_t view_published; /* number of the view that was seen last */
+static bool view_may_change = true;     /* whether a run may replace the view */
 static uint64_t column_published;       /* number of the column's manifest that was seen last */
-/* number of the last call of the first run that has changed the manifest */
+/* number of the last call of the first run that has changed a manifest or the view */
 static uint32_t publishing;
 static size_t first_scene, scene_count;
 
@@ -65,6 +68,10 @@ enum place {
     DROPPED,                    /* like COLUMNED, and then the column was dropped */
     COLUMN_PLANNED,             /* like FULL_ONE, with the plan of a column */
     COLUMN_PACKED,              /* and all its parts are written */
+    VIEWED,                     /* like FULL_ONE, with view 0 */
+    /* like FULL_ONE, and the directory with the name of the view has shards of another program */
+    FOREIGN_AT_VIEW,
+    FULL_AT_VIEW,               /* like FULL_ONE, and a copy of its data set has that name */
     PLACES
 };
 
@@ -155,6 +162,27 @@ static const struct {
     { COLUMNED, { COLUMN_DROP, 0 }, { COLUMN, 1 }, false },
     { COLUMNED, { COLUMN_DROP, 0 }, { COLUMN_DROP, 0 }, false },
     { COLUMNED, { APPEND, 2 }, { COLUMN_DROP, 0 }, false },
+    { EMPTY, { PACK, 0 }, { VIEW, 0 }, false },
+    { INDEXED, { VIEW, 0 }, { INDEX_OVERWRITE, 0 }, false },
+    { FULL_ONE, { VIEW, 0 }, { VIEW, 0 }, false },
+    { FULL_ONE, { VIEW, 0 }, { VIEW, 1 }, false },
+    { FULL_ONE, { VIEW, 1 }, { VIEW_OVERWRITE, 0 }, false },
+    { FULL_ONE, { VIEW_OVERWRITE, 0 }, { VIEW, 1 }, false },
+    { FULL_ONE, { VIEW_OVERWRITE, 0 }, { VIEW_OVERWRITE, 1 }, false },
+    { FULL_ONE, { VIEW, 1 }, { OVERWRITE, 1 }, false },
+    { FULL_ONE, { OVERWRITE, 1 }, { VIEW, 1 }, false },
+    { FULL_ONE, { VIEW, 1 }, { APPEND, 2 }, false },
+    { FULL_ONE, { VIEW, 0 }, { PACK_AT_VIEW, 1 }, false },
+    { FULL_ONE, { PACK_AT_VIEW, 1 }, { VIEW, 0 }, false },
+    { FULL_ONE, { OVERWRITE_AT_VIEW, 1 }, { VIEW_OVERWRITE, 0 }, false },
+    { FOREIGN_AT_VIEW, { VIEW, 0 }, { INDEX_AT_VIEW, 0 }, false },
+    { FOREIGN_AT_VIEW, { INDEX_AT_VIEW, 0 }, { VIEW, 0 }, false },
+    { FULL_AT_VIEW, { VIEW, 0 }, { INDEX_AT_VIEW, 0 }, false },
+    { FULL_AT_VIEW, { VIEW_OVERWRITE, 0 }, { PACK_AT_VIEW, 0 }, false },
+    { VIEWED, { VIEW, 1 }, { VIEW_OVERWRITE, 1 }, false },
+    { VIEWED, { VIEW_OVERWRITE, 0 }, { VIEW_OVERWRITE, 1 }, false },
+    { VIEWED, { VIEW_OVERWRITE, 1 }, { PACK_AT_VIEW, 1 }, false },
+    { VIEWED, { VIEW_OVERWRITE, 1 }, { OVERWRITE, 1 }, false },
 };
 
 enum fate { GOES_ON, KILLED };
@@ -226,7 +254,7 @@ static void check_grown(const struct acting acting[2])
 
 static bool is_of_column(const struct acting *a)
 {
-    return a->step.what >= COLUMN;
+    return a->step.what >= COLUMN && a->step.what <= COLUMN_DROP;
 }
 
 /* Checks the column. If a run reports that it has added the column, the column must exist, unless
@@ -256,6 +284,26 @@ static void check_column(const struct acting acting[2])
     }
 }
 
+/* Checks the view. If a run reports that it has written the view, the view must be that run's,
+ * unless the other run may have replaced it. Only a run that overwrites may replace a view. */
+static void check_view(enum place place, const struct acting acting[2])
+{
+    const int there = seen_view_tree();
+
+    for (int i = 0; i < 2; i++) {
+        const struct acting *a = &acting[i];
+
+        if (!has_said(a) || (a->step.what != VIEW && a->step.what != VIEW_OVERWRITE))
+            continue;
+        if (there < 0)
+            seen_blame("a run says that it has written it, but there is none", "the view");
+        else if (there != a->step.tree && acting[1 - i].step.what != VIEW_OVERWRITE)
+            seen_blame("is not that of the run that says it has written it", "the view");
+        if (a->step.what == VIEW && place == VIEWED)
+            seen_blame("a run that does not overwrite says that it has replaced it", "the view");
+    }
+}
+
 /* Checks that an index exists if a run reports that it has made one, unless the other run has
  * packed since. */
 static void check_indexed(const struct acting acting[2])
@@ -277,6 +325,7 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
     bool said[2];
     int tree_there = seen_tree();
 
+    check_view(scenes[c->scene].place, acting);
     for (int i = 0; i < 2; i++)
         said[i] = has_said(&acting[i]);
     /* A run that has removed the other run's finished data set, and then failed, leaves nothing. */
@@ -302,6 +351,25 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
         seen_blame("there is another data set than the run has finished", "the place");
 }
 
+/* Checks that the view that a case has left can be read, and can be replaced. */
+static void check_view_recovery(char run)
+{
+    const struct step step = { VIEW_OVERWRITE, 1 };
+    const char *source = actor_view(run);
+    struct sheaf_dataset *dataset;
+    struct sheaf_error err;
+
+    if (sheaf_dataset_open(&source, 1, &dataset, &err) != SHEAF_OK)
+        seen_blame(err.message, "the view");
+    else
+        sheaf_dataset_free(dataset);
+    view_may_change = true;
+    if (actor_act(&step, run, &err) != SHEAF_OK)
+        seen_blame(err.message, "overwriting the view");
+    else if (seen_view_tree() != 1)
+        seen_blame("is not there", "the view that overwrote the other");
+}
+
 /* Checks the recovery after a case. A run that overwrites must leave a complete data set and
  * nothing else. It may also report a file that a run without a claim has written late under a free
  * name. A run that then drops the column must remove all of it. */
@@ -325,6 +393,8 @@ static void check_recovery(char run)
         seen_blame(err.message, "the data set that overwrote all that");
     else
         sheaf_dataset_free(dataset);
+    if (seen_view() != NULL)
+        check_view_recovery(run);
     code = sheaf_column_drop(source, "cap", &err);
     if (code != SHEAF_OK && code != SHEAF_ERR_NOT_FOUND)
         seen_blame(err.message, "dropping the column");
@@ -348,6 +418,14 @@ static void describe(const struct one_case *c)
                                                                                  : " (killed)");
 }
 
+/* Restores a place, in which the two runs will work. */
+static void restore(enum place place, struct step first, struct step second)
+{
+    model_restore(places[place]);
+    view_published = seen_view() == NULL ? 0 : seen_view()->number;
+    view_may_change = first.what == VIEW_OVERWRITE || second.what == VIEW_OVERWRITE;
+}
+
 /* Runs a case and checks the result. Sets *ended to whether the second run had ended before its
  * last turn was over. */
 static void check_case(const struct one_case *c, bool *ended)
@@ -356,7 +434,7 @@ static void check_case(const struct one_case *c, bool *ended)
 
     describe(c);
     use(c->kind);
-    model_restore(places[scenes[c->scene].place]);
+    restore(scenes[c->scene].place, scenes[c->scene].first, scenes[c->scene].second);
     run_case(c, acting);
     *ended = acting[1].has_ended;
     check_said(c, acting);
@@ -430,17 +508,31 @@ static void make_places(enum model_kind kind)
     actors_plan_column();
     places[COLUMN_PLANNED] = model_save();
     make_place(COLUMN_PACKED, (struct step){ COLUMN_PART, 0 });
+    model_restore(places[FULL_ONE]);
+    make_place(VIEWED, (struct step){ VIEW, 0 });
+    model_restore(places[FULL_ONE]);
+    actors_copy(true);
+    places[FOREIGN_AT_VIEW] = model_save();
+    actors_copy(false);
+    places[FULL_AT_VIEW] = model_save();
     assert_int_equal(seen_fault[0], '\0');
 }
 
 static void see_change(void)
 {
     const struct model_object *manifest = seen_find(MANIFEST_NAME), *column = seen_column();
+    const uint64_t view = seen_view() == NULL ? 0 : seen_view()->number;
     char run[33];
 
     seen_check();
     if (column != NULL && column->number != column_published)
         publishing = model_calls_now('a');
+    if (view != view_published) {
+        publishing = model_calls_now('a');
+        if (view_published != 0 && !view_may_change)
+            seen_blame("was replaced or removed by a run that does not overwrite", "the view");
+    }
+    view_published = view;
     column_published = column == NULL ? 0 : column->number;
     if (manifest != NULL && manifest->number != published &&
         !manifest_is_unfinished((const char *)manifest->data, manifest->size, run))
@@ -471,7 +563,7 @@ static int teardown(void **state)
 /* Returns the number of calls that a run makes if no other run disturbs it. */
 static uint32_t calls_alone(enum place place, struct step step)
 {
-    model_restore(places[place]);
+    restore(place, step, step);
     model_begin('a', MODEL_NEVER);
     (void)actor_act(&step, 'a', &error);
     return model_calls('a');
@@ -487,13 +579,22 @@ static void stop_second(struct one_case *c)
         check_case(c, &ended);
 }
 
-/* Tries all cases in which the first run is stopped at this call. With locks, the second run may
- * wait for the lock of the stopped one, so the first run is killed. A run that has ended before its
- * stop can only end. */
+/* Returns whether the second run may wait for a lock of the first run, while that is stopped. A run
+ * that writes a view takes no lock. */
+static bool may_wait(size_t scene, enum model_kind kind)
+{
+    const enum what first = scenes[scene].first.what;
+
+    return kind == MODEL_LOCKS && first != VIEW && first != VIEW_OVERWRITE;
+}
+
+/* Tries all cases in which the first run is stopped at this call. If the second run may wait for
+ * the lock of the stopped one, the first run is killed. A run that has ended before its stop can
+ * only end. */
 static void stop_first(size_t scene, uint32_t stop, enum model_kind kind)
 {
     const enum place place = scenes[scene].place;
-    const bool locks = kind == MODEL_LOCKS;
+    const bool locks = may_wait(scene, kind);
     const bool ends = stop == calls_alone(place, scenes[scene].first);
 
     for (int fates = 0; fates < 4; fates++) {
@@ -542,7 +643,7 @@ static void random_stops(void **state)
             .kind = (enum model_kind)rng_below(&rng, MODEL_KINDS),
         };
 
-        if (c.kind == MODEL_LOCKS) {
+        if (may_wait(c.scene, c.kind)) {
             c.turns = 2;
             c.fates[0] = KILLED;
         }
@@ -572,7 +673,7 @@ static void held_before_publishing(void **state)
     for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++)
         for (size_t scene = first_scene; scene < first_scene + scene_count; scene++) {
             struct one_case c = { .scene = scene, .turns = 2, .kind = kind };
-            bool ended = kind == MODEL_LOCKS || scenes[scene].first.what < APPEND;
+            bool ended = may_wait(scene, kind) || scenes[scene].first.what < APPEND;
 
             use(kind);
             c.stops[0] = publishing_call(scene);
@@ -586,7 +687,7 @@ static void fail_once(enum place place, struct step step, uint32_t call)
 {
     snprintf(seen_now, SEEN_TEXT, "run %d of tree %d at place %d, failing call %u",
              step.what, step.tree, place, call);
-    model_restore(places[place]);
+    restore(place, step, step);
     model_begin('a', MODEL_NEVER);
     model_fail('a', call);
     if (actor_act(&step, 'a', &error) != SHEAF_OK && strstr(error.message, MODEL_FAILURE) == NULL)
