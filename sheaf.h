@@ -1630,7 +1630,7 @@ SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwri
 /* Reads a data set once and writes its file dataset.keys, which makes samples findable by key. The
  * call is meant for data sets of older releases, which did not write this file. An existing
  * dataset.keys is replaced, and nothing else changes. Returns SHEAF_ERR_NOT_FOUND if there is no
- * manifest. */
+ * manifest, and SHEAF_ERR_EXISTS if Sheaf has not written the existing dataset.keys. */
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
 

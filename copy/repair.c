@@ -14,6 +14,7 @@
 #include "packer/source/source.h"
 #include "publish/destination.h"
 #include "publish/own_source.h"
+#include "reader/lookup/index_keys.h"
 #include "store/interrupt.h"
 #include "store/scopes.h"
 
@@ -181,7 +182,7 @@ static int repair_remake_keys(struct repair *r, struct sheaf_error *err)
     sheaf_verify_options_init(&options, sizeof(options));
     options.memory_bytes = r->options.memory_bytes;
     options.interrupt = r->options.interrupt;
-    made = others == 0 ? sheaf_index_keys(r->directory, &options, &result, &found)
+    made = others == 0 ? index_keys_again(r->directory, &options, &result, &found)
          : err_set(&found, SHEAF_ERR_UNSUPPORTED, "is made from the keys in the shards, but other "
                    "files of the data set are damaged: repair them first");
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {

@@ -30,6 +30,8 @@ struct output {
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
     bool is_visible;            /* a manifest may exist */
+    /* whether the run has begun to write its index, its table of keys and its reports */
+    bool has_written;
     bool continues;             /* the run continues an earlier run, whose files it keeps */
     /* set if another split of the same run publishes the reports (lists of skipped and converted
      * files), so that this output must not publish them */

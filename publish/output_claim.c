@@ -14,6 +14,7 @@
 #include "publish/destination.h"
 #include "publish/output_remove.h"
 #include "publish/own_source.h"
+#include "publish/strays.h"
 #include "store/store.h"
 
 /* ---- The table ------------------------------------------------------------------------------- */
@@ -486,6 +487,9 @@ int output_claim(struct output *o, enum output_ask ask, bool *finished, struct s
     *finished = code == SHEAF_OK && (action == DONE || action == END);
     if (code == SHEAF_OK)
         code = output_claim_act(o, action, &d, err);
+    if (code == SHEAF_OK && (ask == ASK_REPLACE || ask == ASK_GROW_REPLACE ||
+                             ask == ASK_INDEX_REPLACE))
+        code = strays_remove(o, ask != ASK_INDEX_REPLACE && !o->is_edit, err);
     destination_clear(&d);
     return code;
 }

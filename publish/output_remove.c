@@ -185,19 +185,16 @@ static int remove_reports(struct output_clearing *c, size_t first, size_t last,
     return code;
 }
 
-/* Removes the index, the table of keys and the reports of one part of a data set. Part 0 is from
- * the first packing, and each append has made one further part. The part must not have been
- * edited. */
-static int remove_part(const struct output *o, const char *directory, size_t part,
-                       struct sheaf_error *err)
+/* Removes the index and the table of keys that a failed run has written for a new data set in
+ * `directory`. If are_reports is set, removes the reports instead. */
+static int remove_written(const struct output *o, const char *directory, bool are_reports,
+                          struct sheaf_error *err)
 {
     struct output_clearing c = { o, directory, { .code = SHEAF_OK } };
     int code = several_open(&c.several, directory, output_remove_file, &c, err);
 
     if (code == SHEAF_OK)
-        code = remove_indexes(&c, part, part, 0, err);
-    if (code == SHEAF_OK)
-        code = remove_reports(&c, part, part, err);
+        code = are_reports ? remove_reports(&c, 0, 0, err) : remove_indexes(&c, 0, 0, 0, err);
     return several_close(&c.several, code, err);
 }
 
@@ -603,12 +600,14 @@ void output_abandon(const struct output *o, bool keep_shards)
         journal_remove_temporaries(o->directories[i], NULL);
     if (keep_shards || o->is_visible || journal_check(&o->journal, NULL) != SHEAF_OK)
         return;
+    if (remove_entries(o, true, NULL) != SHEAF_OK)
+        return;
     if (o->grows != NULL) {
-        if (output_remove_appended(o, false, NULL) == SHEAF_OK)
+        if (!o->has_written || remove_change(o, NULL) == SHEAF_OK)
             (void)journal_clear(&o->journal, NULL);
         return;
     }
-    if (remove_entries(o, true, NULL) != SHEAF_OK || !is_clear(o))
+    if (!is_clear(o))
         return;
     for (uint32_t i = 0; i < o->split_count; i++) {
         struct manifest_found f;
@@ -620,8 +619,10 @@ void output_abandon(const struct output *o, bool keep_shards)
             return;
         if (f.kind == MANIFEST_OF_RUN)
             (void)output_remove(o, o->directories[i], MANIFEST_NAME, NULL);
-        (void)remove_part(o, o->directories[i], 0, NULL);
+        if (o->has_written)
+            (void)remove_written(o, o->directories[i], false, NULL);
     }
-    (void)remove_part(o, o->dest, 0, NULL);
+    if (o->has_written)
+        (void)remove_written(o, o->dest, true, NULL);
     journal_clear(&o->journal, NULL);
 }

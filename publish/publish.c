@@ -138,6 +138,7 @@ static int publish_parts(struct output *o, struct publish_files *files,
         code = publish_files_make(files, index, err);
     if (code == SHEAF_OK)
         code = manifest_write(m, &text, err);
+    o->has_written = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = publish_files_put(files, m->fingerprint, err);
     if (code == SHEAF_OK && !grows)

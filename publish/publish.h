@@ -92,7 +92,8 @@ int publish_edited(struct output *output, const struct publish_edit *edit,
 
 /* Publishes an index for shards that already exist. Writes the index, the table of keys, index
  * files for other programs, and finally the manifest. The new manifest replaces the manifest
- * `seen`, which existed when the run claimed the destination. */
+ * `seen`, which existed when the run claimed the destination. Returns SHEAF_ERR_EXISTS if another
+ * program has written a file under the name of the index or of the table of keys. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,
                  struct sheaf_error *err);

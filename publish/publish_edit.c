@@ -21,6 +21,7 @@
 #include "publish/output_remove.h"
 #include "publish/publish.h"
 #include "publish/publish_index.h"
+#include "publish/strays.h"
 #include "store/store.h"
 
 struct editing {
@@ -362,6 +363,9 @@ int publish_edited(struct output *o, const struct publish_edit *edit, struct she
         code = publish_edit_start_manifest(&e, &there, err);
     if (code == SHEAF_OK)
         code = entries_open(o, edit->shard_count, shard_of_edit, NULL, &e.entries, err);
+    if (code == SHEAF_OK)
+        code = strays_check_tables(o, err);
+    o->has_written = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = put_indexes(&e, err);
     if (code == SHEAF_OK)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "publish/output_remove.h"
 #include "publish/several.h"
+#include "publish/strays.h"
 #include "store/over.h"
 
 static const char *const names[FILE_KINDS] = {
@@ -77,6 +78,19 @@ static int check_claim(void *files, struct sheaf_error *err)
     return journal_check(&((const struct publish_files *)files)->output->journal, err);
 }
 
+static int check_strays(void *files, struct sheaf_error *err)
+{
+    const struct publish_files *f = files;
+    const size_t count = publish_files_count_of(f);
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < FILE_SKIPPED && code == SHEAF_OK; i++)
+        code = strays_check_table(f->urls[i], &f->seen[i], err);
+    for (size_t i = FILE_SKIPPED; i < count && code == SHEAF_OK; i++)
+        code = strays_check_report(f->urls[i], &f->seen[i], f->reports[i - FILE_SKIPPED], err);
+    return code;
+}
+
 static int make_index(void *files, struct sheaf_error *err)
 {
     struct publish_files *f = files;
@@ -87,7 +101,8 @@ static int make_index(void *files, struct sheaf_error *err)
 int publish_files_make(struct publish_files *f, struct publish_index *index,
                        struct sheaf_error *err)
 {
-    const struct several_task tasks[] = { { make_index, f }, { check_claim, f } };
+    const struct several_task tasks[] = { { make_index, f }, { check_claim, f },
+                                          { check_strays, f } };
 
     f->index = index;
     return several_tasks(f->output->dest, tasks, COUNT_OF(tasks), err);
@@ -103,15 +118,6 @@ static int publish_files_put_index(void *files, struct sheaf_error *err)
 
     f->writer = NULL;
     return journal_commit(&f->output->journal, writer, &f->seen[FILE_INDEX], &now, err);
-}
-
-/* Called for a file that the new data set does not have, for example a report. Removes such a file
- * of an earlier data set. Otherwise it would be taken for a file of the new data set. Usually there
- * is no such file. */
-static int put_nothing(const struct publish_files *f, size_t kind, struct sheaf_error *err)
-{
-    return f->seen[kind].is_there ? journal_remove_seen(&f->output->journal, f->urls[kind],
-                                                        &f->seen[kind], err) : SHEAF_OK;
 }
 
 static int publish_files_put_keys(void *files, struct sheaf_error *err)
@@ -131,7 +137,7 @@ static int put_report(const struct publish_files *f, size_t kind, const struct b
 {
     struct store_seen now;
 
-    return lines->size == 0 ? put_nothing(f, kind, err)
+    return lines->size == 0 ? SHEAF_OK
                             : journal_put_file(&f->output->journal, f->urls[kind], lines->data,
                                                lines->size, NULL, &f->seen[kind], &now, err);
 }

@@ -5,8 +5,9 @@
  *
  * Requests to a distant store take time, so several run at once. First the states of all files are
  * requested. Then the index is made. At the same time, the claim (the file that says which run
- * packs here) is checked. Then all files are written. A file is written only if its state has not
- * changed since the first step. */
+ * packs here) and the existing files are checked. Then all files are written. A file is written
+ * only if its state has not changed since the first step.
+ */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H
 
@@ -39,7 +40,8 @@ int publish_files_open(struct publish_files *files, const struct output *output,
 void publish_files_close(struct publish_files *files);
 
 /* Writes the index, which readers do not see yet, and checks the claim (the file that says which
- * run packs here). Returns SHEAF_ERR_CHANGED if the destination belongs to another run. */
+ * run packs here). Returns SHEAF_ERR_CHANGED if the destination belongs to another run, and
+ * SHEAF_ERR_EXISTS if another program has written a file under a name that the run needs. */
 int publish_files_make(struct publish_files *files, struct publish_index *index,
                        struct sheaf_error *err);
 /* Publishes all files. `fingerprint` is the fingerprint (a hash) of the manifest that the caller

@@ -6,6 +6,7 @@
  * index. */
 #include "publish/output_remove.h"
 #include "publish/publish.h"
+#include "publish/strays.h"
 
 int publish_made(struct output *o, const struct buf *index, struct publish_keys *keys,
                  struct manifest *m, const struct store_seen *seen, struct sheaf_error *err)
@@ -15,6 +16,8 @@ int publish_made(struct output *o, const struct buf *index, struct publish_keys 
 
     m->index_bytes = index->size;
     code = manifest_write(m, &text, err);
+    if (code == SHEAF_OK)
+        code = strays_check_tables(o, err);
     if (code == SHEAF_OK)
         code = output_put_over(o, o->dest, INDEX_NAME, index->data, index->size, err);
     if (code == SHEAF_OK)

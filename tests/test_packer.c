@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "sheaf.h"
 #include "tests/common_random.h"
 #include "tests/common_tree.h"
@@ -464,6 +465,26 @@ static void test_abort_leaves_nothing(void **state)
     assert_false(tree_has(&tree, "out"));
 }
 
+/* Another program writes a file under the name of the table of keys while the packer is open. The
+ * packer fails, and does not remove that file with its own files. */
+static void test_stray_files_stay(void **state)
+{
+    static const char *const names[] = { "out/dataset.keys", "out/skipped.tsv" };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        open_packer("out");
+        assert_int_equal(append("a", "txt", "1", 1), SHEAF_OK);
+        tree_text(&tree, names[i], "mine");
+        assert_int_equal(sheaf_packer_finish(packer, NULL), SHEAF_ERR_EXISTS);
+        sheaf_packer_free(packer);
+        packer = NULL;
+        assert_int_equal(tree_count(&tree, "out"), 1);
+        assert_true(tree_has(&tree, names[i]));
+        assert_int_equal(unlink(tree_path(&tree, names[i])), 0);
+    }
+}
+
 static void test_existing_data_sets(void **state)
 {
     (void)state;
@@ -503,6 +524,7 @@ int main(void)
         TEST(test_classes_come_first),
         TEST(test_classes_are_read),
         TEST(test_abort_leaves_nothing),
+        TEST(test_stray_files_stay),
         TEST(test_existing_data_sets),
     };
 

@@ -2,6 +2,8 @@
  *
  * sheaf_index_keys: makes a table of keys for a data set that an old release has packed without
  * this table. Reads all samples in order. */
+#include "reader/lookup/index_keys.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +13,14 @@
 #include "formats/key_table.h"
 #include "publish/output.h"
 #include "publish/publish_keys.h"
+#include "publish/strays.h"
 #include "reader/dataset/dataset.h"
+#include "store/over.h"
 
 struct keys_indexing {
     const char *directory;
     const struct sheaf_verify_options *options;
+    bool replaces_strays;       /* whether to replace files of other programs */
     struct sheaf_verify_result *result;
     struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;
@@ -76,6 +81,17 @@ static int index_keys_check_same(const struct keys_indexing *x, struct sheaf_err
     return code;
 }
 
+/* Returns SHEAF_ERR_EXISTS if another program has written a file under the name of the part's table
+ * of keys. */
+static int index_keys_check_stray(const struct keys_indexing *x, const struct dataset_part *part,
+                                  struct sheaf_error *err)
+{
+    struct store_seen seen = { .is_there = false };
+    const int code = x->replaces_strays ? SHEAF_OK : store_see(part->keys_url, &seen, err);
+
+    return code == SHEAF_OK ? strays_check_table(part->keys_url, &seen, err) : code;
+}
+
 /* Writes the table of keys for a part of the data set, and begins the table of the next part. (Each
  * run that appended samples has added a part.) Called after the last sample of the part. */
 static int index_keys_end_part(struct keys_indexing *x, struct sheaf_error *err)
@@ -84,6 +100,8 @@ static int index_keys_end_part(struct keys_indexing *x, struct sheaf_error *err)
     int code = index_keys_check_same(x, err);
 
     x->keys.keyed = part->keyed;
+    if (code == SHEAF_OK)
+        code = index_keys_check_stray(x, part, err);
     if (code == SHEAF_OK)
         code = publish_keys_put(&x->keys, &x->output, strrchr(part->keys_url, '/') + 1,
                                 part->fingerprint, err);
@@ -125,7 +143,7 @@ static int index_keys_take(struct keys_indexing *x, struct sheaf_error *err)
 }
 
 /* Claims the data set, so that no other run can change it. Returns an error if the data set is not
- * the one that was opened. */
+ * the one that was opened, or if a table of keys would replace a file of another program. */
 static int index_keys_claim(struct keys_indexing *x, struct sheaf_error *err)
 {
     const char *url = x->dataset->parts[0].keys_url;
@@ -139,6 +157,8 @@ static int index_keys_claim(struct keys_indexing *x, struct sheaf_error *err)
         code = output_add_split(&x->output, "", 0, err);
     if (code == SHEAF_OK)
         code = output_claim(&x->output, ASK_KEYS, &finished, err);
+    for (size_t i = 0; i < x->dataset->part_count && code == SHEAF_OK; i++)
+        code = index_keys_check_stray(x, &x->dataset->parts[i], err);
     return code == SHEAF_OK ? index_keys_check_same(x, err) : code;
 }
 
@@ -175,12 +195,13 @@ static int index_keys(struct keys_indexing *x, struct sheaf_error *err)
     return code;
 }
 
-int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
-                     struct sheaf_verify_result *result, struct sheaf_error *err)
+static int index_keys_run(const char *directory, const struct sheaf_verify_options *options,
+                          bool replaces_strays, struct sheaf_verify_result *result,
+                          struct sheaf_error *err)
 {
     struct sheaf_verify_options own;
     struct keys_indexing x = { .directory = directory, .options = &own, .result = result,
-                          .output.lock = -1 };
+                               .replaces_strays = replaces_strays, .output.lock = -1 };
     int code;
 
     sheaf_verify_options_init(&own, sizeof(own));
@@ -195,4 +216,16 @@ int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *o
     output_close(&x.output);
     free(x.dest);
     return code;
+}
+
+int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
+                     struct sheaf_verify_result *result, struct sheaf_error *err)
+{
+    return index_keys_run(directory, options, false, result, err);
+}
+
+int index_keys_again(const char *directory, const struct sheaf_verify_options *options,
+                     struct sheaf_verify_result *result, struct sheaf_error *err)
+{
+    return index_keys_run(directory, options, true, result, err);
 }

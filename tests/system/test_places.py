@@ -177,6 +177,83 @@ class Places(Case):
         sheaf("append", self.two, own, "--overwrite")
         sheaf("verify", own)
 
+    def late_stray(self, once, name, *options):
+        """Lets another program write a file between `sheaf plan` and `sheaf commit`. The data set must then become
+        equal to `once` when that file has been moved away."""
+        plan = self.dest + ".plan"
+        stray = os.path.join(self.dest, name)
+        sheaf("plan", self.one, self.dest, "-o", plan, *self.options, *options)
+        write(stray, b"mine")
+        sheaf("pack", "--plan", plan)
+        done = sheaf("commit", plan, status=1)
+        self.assertIn(name.encode() + b": already exists", done.stderr)
+        self.assertIn(b"move it away", done.stderr)
+        self.assertEqual(read(stray), b"mine")
+        self.assertFalse(os.path.exists(os.path.join(self.dest, "dataset.json")))
+        os.unlink(stray)
+        sheaf("commit", plan)
+        self.assert_same_tree(once, self.dest)
+
+    def test_a_stray_file_that_appears_after_the_claim(self):
+        make_tree(self.one, {"cat/bad.jpg": b"no image"})
+        for case, options in (("whole", ("--exclude", "*.jpg")), ("skips", ("--on-error", "skip"))):
+            once = self.path("once-" + case)
+            sheaf("pack", self.one, once, *self.options, *options)
+            for name in ("skipped.tsv", "converted.tsv", "dataset.keys", "dataset.index"):
+                with self.subTest(case=case, name=name):
+                    self.dest = self.path("late-%s-%s" % (case, name))
+                    self.late_stray(once, name, *options)
+
+    def test_a_stray_file_before_a_plan_that_overwrites(self):
+        plan = self.path("plan")
+        os.makedirs(self.dest)
+        for name in ("skipped.tsv", "converted.tsv", "dataset.keys", "dataset.index"):
+            write(os.path.join(self.dest, name), b"mine")
+        sheaf("plan", self.one, self.dest, "-o", plan, *self.options, "--overwrite")
+        sheaf("pack", "--plan", plan)
+        sheaf("commit", plan)
+        sheaf("verify", self.dest)
+        self.assertFalse(os.path.exists(os.path.join(self.dest, "skipped.tsv")))
+
+    def test_a_stray_file_at_a_resume(self):
+        """A commit was killed after it had written its own files, which it must recognise. A stray file stays."""
+        make_tree(self.one, {"cat/bad.jpg": b"no image"})
+        words = ("pack", self.one, self.dest, *self.options, "--on-error", "skip")
+        run, mark = held(self, "dataset.json", *words)
+        run.kill()
+        run.communicate()
+        own = read(os.path.join(self.dest, "skipped.tsv"))
+        self.assertTrue(os.path.exists(os.path.join(self.dest, "dataset.keys")))
+        for name in ("skipped.tsv", "converted.tsv", "dataset.keys"):
+            path = os.path.join(self.dest, name)
+            before = read(path) if os.path.exists(path) else None
+            write(path, b"mine")
+            sheaf(*words, "--resume", status=1)
+            self.assertEqual(read(path), b"mine")
+            os.unlink(path)
+            if before is not None:
+                write(path, before)
+        sheaf(*words, "--resume")
+        sheaf("verify", self.dest)
+        self.assertEqual(read(os.path.join(self.dest, "skipped.tsv")), own)
+
+    def test_a_stray_table_of_keys(self):
+        """`sheaf index --keys` replaces a table of keys that Sheaf has written, even if it is damaged."""
+        sheaf("pack", self.one, self.dest, *self.options)
+        path = os.path.join(self.dest, "dataset.keys")
+        whole = read(path)
+        for text in (b"mine", b"", b"SHEAF", b"another program's table of keys" * 99):
+            write(path, text)
+            done = sheaf("index", self.dest, "--keys", status=1)
+            self.assertIn(b"dataset.keys: already exists", done.stderr)
+            self.assertEqual(read(path), text)
+        for text in (whole[:-8], whole[:20], None):
+            os.unlink(path)
+            if text is not None:
+                write(path, text)
+            sheaf("index", self.dest, "--keys")
+            self.assertEqual(read(path), whole)
+
     def test_a_view_replaces_only_a_view(self):
         sheaf("pack", self.one, self.dest, *self.options)
         sheaf("pack", self.two, self.path("other"), *self.options)

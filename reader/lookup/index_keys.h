@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes damaged tables of keys (by which samples are found) again. */
+#ifndef READER_LOOKUP_INDEX_KEYS_H
+#define READER_LOOKUP_INDEX_KEYS_H
+
+#include "sheaf.h"
+
+/* Works like sheaf_index_keys, but also replaces a table of keys that is so damaged that it looks
+ * like a file of another program. */
+int index_keys_again(const char *directory, const struct sheaf_verify_options *options,
+                     struct sheaf_verify_result *result, struct sheaf_error *err);
+
+#endif
