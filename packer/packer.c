@@ -87,14 +87,6 @@ int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
     return scopes_open(&p->scopes, dest, NULL, p->options.s3, err);
 }
 
-void packer_stop(struct sheaf_packer *p)
-{
-    if (p->engine_open)
-        engine_close(&p->engine);
-    p->engine_open = false;
-    p->slot = NULL;
-}
-
 static void packer_give_up(struct sheaf_packer *p)
 {
     if (p->state != PACKER_OPEN && !p->engine_open)
@@ -285,16 +277,6 @@ void sheaf_packer_free(struct sheaf_packer *p)
     free(p);
 }
 
-/* Returns SHEAF_OK if the packer still accepts calls. Otherwise returns its first error. */
-int packer_check_open(struct sheaf_packer *p)
-{
-    if (p->state == PACKER_OPEN)
-        return SHEAF_OK;
-    if (p->error.code == SHEAF_OK)
-        err_set(&p->error, SHEAF_ERR_STATE, "the packer has finished");
-    return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
-}
-
 /* Marks the packer as failed. The packer gives up its destination, which another run may then
  * claim, so it cannot continue. Returns `code`, the code of the error. */
 static int packer_fail(struct sheaf_packer *p, int code)
@@ -333,37 +315,6 @@ int sheaf_packer_set_classes(struct sheaf_packer *p, const char *const *names, s
 }
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
-
-static void packer_run_finish(struct job *job)
-{
-    struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
-
-    b->code = block_finish(b, &b->error);
-}
-
-static void packer_next_shard(struct sheaf_packer *p)
-{
-    p->shard = (struct plan_shard){
-        .split = p->shard.split, .number = p->shard.number + 1, .first = p->samples,
-    };
-}
-
-void packer_submit(struct sheaf_packer *p, bool ends_shard)
-{
-    struct slot *slot = p->slot;
-
-    slot->block.ends_shard = ends_shard;
-    slot->shard.source = p->shard.source;
-    slot->block.job.run = packer_run_finish;
-    slot->planned_samples = block_sample_count(&slot->block);
-    slot->planned_bytes = slot->block.payload_bytes;
-    p->slot = NULL;
-    engine_submit(&p->engine, slot);
-    if (!ends_shard)
-        return;
-    packer_next_shard(p);
-    p->shard_done = false;
-}
 
 /* Makes sure that p->slot is a block that can take another sample. If the current block is full, or
  * if its shard is complete, submits the block and takes an empty one. */

@@ -162,13 +162,21 @@ void packer_remember_key(struct sheaf_packer *p, const char *key);
 /* Replaces the content of `out` by KEY-number, the new key of a sample with a repeated key. */
 int packer_numbered_key(struct buf *out, const char *key, uint64_t number,
                         struct sheaf_error *err);
+/* packer_shard.c */
 /* Returns SHEAF_OK if the packer still accepts calls, and otherwise the first error that it had. */
 int packer_check_open(struct sheaf_packer *p);
 /* Submits the open block. */
 void packer_submit(struct sheaf_packer *p, bool ends_shard);
+/* Begins the shard after the current one. */
+void packer_next_shard(struct sheaf_packer *p);
 /* Returns an error unless the current shard of a planned conversion has the number of samples that
  * the plan states. */
 int packer_check_shard(struct sheaf_packer *p);
+/* Stops all current work, and closes the engine. Finished shards remain. */
+void packer_stop(struct sheaf_packer *p);
+/* Called after a step with the result `code`. Returns SHEAF_OK if the process packs a part of a
+ * plan and its failure does not matter (see destination_excuses). Otherwise returns `code`. */
+int packer_unless_finished(struct sheaf_packer *p, int code);
 /* Opens a packer for some shards of a planned conversion. The caller begins each shard by its
  * number and appends its samples in order. sheaf_packer_finish() waits until the shards are
  * written. Later sheaf_commit() writes the manifest.
@@ -184,13 +192,9 @@ int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
  * caller's position in its own input, and is stored with the shard. If the process is killed
  * afterwards, this shard need not be packed again. */
 int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
-/* Called after a step with the result `code`. Returns SHEAF_OK if the process packs a part of a
- * plan and its failure does not matter (see destination_excuses). Otherwise returns `code`. */
-int packer_unless_finished(struct sheaf_packer *p, int code);
 /* Publishes the finished shards as a data set, or as one data set for each split.
  * (packer_publish.c) */
 int packer_publish(struct sheaf_packer *p);
-void packer_stop(struct sheaf_packer *p);
 /* Opens the engine, which encodes and writes shards. `shard_bytes` is the approximate size of a
  * shard, or 0 if unknown. */
 int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct sheaf_error *err);

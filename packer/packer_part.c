@@ -5,24 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/error.h"
-#include "publish/destination.h"
 #include "packer/packer.h"
 #include "packer/planned.h"
 #include "packer/run.h"
-
-int packer_check_shard(struct sheaf_packer *p)
-{
-    const struct plan *plan = &p->file.facts.plan;
-    const struct plan_shard *planned = &plan->shards[MIN(p->shard.number, plan->shard_count - 1)];
-
-    if (p->shard.sample_count == 0 || p->shard.sample_count == planned->sample_count)
-        return SHEAF_OK;
-    return err_set(&p->error, SHEAF_ERR_CHANGED, "shard %u has %llu sample%s, but the plan says "
-                   "%llu", p->shard.number, (unsigned long long)p->shard.sample_count,
-                   plural(p->shard.sample_count), (unsigned long long)planned->sample_count);
-}
 
 int packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
 {
@@ -108,15 +94,4 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
     p->state = PACKER_FAILED;
     sheaf_packer_free(p);
     return code;
-}
-
-int packer_unless_finished(struct sheaf_packer *p, int code)
-{
-    p->is_there = p->is_part && destination_excuses(&p->output, code);
-    if (!p->is_there)
-        return code;
-    packer_stop(p);
-    p->state = PACKER_OPEN;
-    p->error = (struct sheaf_error){ 0 };
-    return SHEAF_OK;
 }
