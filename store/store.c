@@ -66,6 +66,18 @@ bool store_is_remote(const char *url)
     return ops != NULL && ops->read_start != NULL;
 }
 
+bool store_is_s3(const char *url)
+{
+    return store_of(url, NULL) == &store_s3_ops;
+}
+
+char *store_s3_url(const char *bucket)
+{
+    char *url;
+
+    return asprintf(&url, "%s://%s/", store_s3_ops.scheme, bucket) < 0 ? NULL : url;
+}
+
 bool store_is_writable(const char *url)
 {
     const struct store_ops *ops = store_of(url, NULL);

@@ -147,6 +147,7 @@ struct store_ops {
     /* whether URLs of this store may have a query. A URL with a query cannot be a directory,
      * because no name can be appended to the query. */
     bool has_queries;
+    bool has_buckets;           /* URLs are SCHEME://BUCKET/KEY */
     const char *place;          /* result of store_place; for files the file system decides */
 
     int (*open)(const char *url, struct store_object **object, struct sheaf_error *err);
@@ -291,6 +292,10 @@ bool store_is_writable(const char *url);
 /* Returns whether the URL is a local symbolic link whose target does not exist. store_is_dangling
  * asks the file system, unlike the functions before, which only look at the URL. */
 bool store_is_dangling(const char *url);
+/* Returns whether the URL is in S3. store_s3_url returns the URL of a whole bucket of S3 as
+ * allocated memory, with a slash at the end, or NULL if memory is exhausted. */
+bool store_is_s3(const char *url);
+char *store_s3_url(const char *bucket);
 /* Returns whether the URL can be an object only, and not a directory. This is true for a URL with a
  * query, because no name can be appended to a query. */
 bool store_names_one(const char *url);

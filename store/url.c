@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "store/store.h"
 
 static int append_escaped(struct buf *out, unsigned char c, struct sheaf_error *err)
 {
@@ -179,14 +180,15 @@ static size_t arn_size(const char *name)
 
 int url_parse_s3(const char *text, char **bucket, char **key, struct sheaf_error *err)
 {
-    const bool has_scheme = strncmp(text, "s3://", 5) == 0 || strncmp(text, "gs://", 5) == 0;
-    const char *name = has_scheme ? text + 5 : text;
+    const struct store_ops *ops = store_of(text, NULL);
+    const bool has_bucket = ops != NULL && ops->has_buckets;
+    const char *name = has_bucket ? text + strlen(ops->scheme) + strlen("://") : text;
     const bool is_arn = strncmp(name, "arn:", 4) == 0;
     const size_t size = is_arn ? arn_size(name) : strcspn(name, "/");
     const char *rest = name + size + (name[size] == '/');
 
     *bucket = *key = NULL;
-    if (name == text)
+    if (!has_bucket)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: must begin with s3:// or gs://", text);
     if (!is_arn && !is_bucket_name(name, size))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: invalid bucket name \"%.*s\" (3 to 63 "

@@ -3,10 +3,10 @@
 """check_rooms.py [--map]: checks the structure of the source.
 
 Includes between rooms follow the table below, and the files of a room do not include each other in a circle. A row of
-a table (a store, a source, a codec) is named only in its own room. A function is declared in the header of its file,
-or in a header of its room with the same first word. A room has at most 45 C files. Each file opens with a sentence
-that says what the file is. Exits 1 if a rule is broken. With --map, prints a line for each file, from its first
-sentence."""
+a table (a store, a source, a codec) is named only in its own room, and so is the scheme of S3. A function is declared
+in the header of its file, or in a header of its room with the same first word. A room has at most 45 C files. Each file
+opens with a sentence that says what the file is. Exits 1 if a rule is broken. With --map, prints a line for each file,
+from its first sentence."""
 
 import collections
 import glob
@@ -111,6 +111,17 @@ def check_tables():
                 yield "%s: names %s, which is for tables" % (path, name)
 
 
+def check_schemes():
+    """Yields a line for each text "s3://" or "gs://", and for each format that begins with it, outside of store/s3.
+    Other rooms ask the store."""
+    for room in ROOMS:
+        for path in files_of(room) if room != "store/s3" else ():
+            with open(path, encoding="utf-8") as file:
+                text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+            for scheme in re.findall(r'"((?:s3|gs)://)["%]', text):
+                yield '%s: has the text "%s": call store_is_s3 or store_s3_url' % (path, scheme)
+
+
 def check_headers():
     """Yields a line for each function that other files call and that is not declared in the header of its file, or in
     a header of its room that begins with the same word (fetch.h for fetch_file.c)."""
@@ -170,6 +181,7 @@ def problems():
     yield from check_directions()
     yield from check_circles()
     yield from check_tables()
+    yield from check_schemes()
     yield from check_headers()
     for room in ROOMS:
         count = len(glob.glob(room + "/*.c"))

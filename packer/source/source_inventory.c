@@ -255,22 +255,24 @@ static int take_schema(struct inventory *x, const char *schema, struct sheaf_err
 static int source_inventory_set_root(struct source *source, struct inventory *x, const char *bucket,
                                      struct sheaf_error *err)
 {
-    char *whole;
+    char *whole = store_s3_url(bucket);
+    size_t size;
 
-    if (asprintf(&whole, "s3://%s/", bucket) < 0)
+    if (whole == NULL)
         return err_memory(err, strlen(bucket));
+    size = strlen(whole);
     if (source->root[0] == '\0') {
         free(source->root);
         source->root = whole;
     } else {
-        const bool lies_below = strncmp(source->root, whole, strlen(whole)) == 0;
+        const bool lies_below = strncmp(source->root, whole, size) == 0;
 
         free(whole);
         if (!lies_below)
             return err_set(err, SHEAF_ERR_ARGUMENT, "%s: lists the bucket %s, which does not "
                            "contain the root %s", source->url, bucket, source->root);
     }
-    x->below = source->root + strlen("s3://") + strlen(bucket) + 1;
+    x->below = source->root + size;
     x->below_size = strlen(x->below);
     return SHEAF_OK;
 }
@@ -287,8 +289,7 @@ static int set_data_root(struct inventory *x, const char *destination, char **ro
     } else {
         if (strncmp(destination, ARN, strlen(ARN)) == 0)
             destination += strlen(ARN);
-        if (asprintf(root, "s3://%s", destination) < 0)
-            *root = NULL;
+        *root = store_s3_url(destination);
     }
     x->data_root = *root;
     return *root == NULL ? err_memory(err, strlen(x->source->url)) : SHEAF_OK;
@@ -370,7 +371,7 @@ static bool source_inventory_detect(const char *url, const char *text, size_t si
 
 static int open_inventory(struct source *source, const char *root, struct sheaf_error *err)
 {
-    if (root != NULL && strncmp(root, "s3://", 5) != 0)
+    if (root != NULL && !store_is_s3(root))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: the root of an inventory is an s3:// URL",
                        root);
     return source_open_anywhere(source, root, err);
