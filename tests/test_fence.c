@@ -682,17 +682,26 @@ static void held_before_publishing(void **state)
         }
 }
 
+/* Returns whether a run that succeeds leaves the data set of its tree. */
+static bool packs_tree(enum what what)
+{
+    return what == PACK || what == OVERWRITE || what == RESUME || what == COMMIT;
+}
+
 /* Makes one call of the store fail. The run must succeed anyway, or report why it failed. */
 static void fail_once(enum place place, struct step step, uint32_t call)
 {
+    int code;
+
     snprintf(seen_now, SEEN_TEXT, "run %d of tree %d at place %d, failing call %u",
              step.what, step.tree, place, call);
     restore(place, step, step);
     model_begin('a', MODEL_NEVER);
     model_fail('a', call);
-    if (actor_act(&step, 'a', &error) != SHEAF_OK && strstr(error.message, MODEL_FAILURE) == NULL)
+    code = actor_act(&step, 'a', &error);
+    if (code != SHEAF_OK && strstr(error.message, MODEL_FAILURE) == NULL)
         seen_blame(error.message, "another reason");
-    else if (error.message[0] == '\0' && step.what != PART && seen_tree() != step.tree)
+    else if (code == SHEAF_OK && packs_tree(step.what) && seen_tree() != step.tree)
         seen_blame("is not there", "the data set");
     check_recovery('c');
     if (seen_fault[0] != '\0')
