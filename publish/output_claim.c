@@ -71,13 +71,16 @@ enum action {
     INDEX,                      /* claim; nothing is removed before the index is made */
 };
 
-/* Returns whether the name of the destination may belong to a view. Slashes at its end are
- * ignored, because a reader may leave them out. */
+/* Returns whether the name of the destination may belong to a view. In a local file system, the
+ * directory of a data set and a view cannot have the same name, so each name is allowed. Slashes at
+ * the end are ignored, because a reader may leave them out. */
 static bool has_name_of_view(const char *dest)
 {
     char end[sizeof("/" MANIFEST_NAME) + 1];
     size_t size = strlen(dest), shown;
 
+    if (store_is_local(dest))
+        return false;
     while (size > 1 && dest[size - 1] == '/')
         size--;
     shown = MIN(size, sizeof(end) - 1);

@@ -241,13 +241,6 @@ class Destination(Case):
     def share(cls):
         cls.source = make_tree(os.path.join(cls.shared, "source"), GOOD)
 
-    def test_a_name_of_a_view_is_refused(self):
-        for name in "out.view", "out.json", "out.json/":
-            for option in (), ("--overwrite",), ("--resume",):
-                done = pack(self.source, self.path(name), "recordio", "none", *option, status=2)
-                self.assert_error(done, "choose another name for the data set")
-        self.assertEqual(os.listdir(self.folder), [])
-
     def test_an_existing_data_set_is_not_touched(self):
         pack(self.source, self.path("out"))
         before = tree_of(self.path("out"))

@@ -36,6 +36,19 @@ class Base(support.Case):
         return done.stderr.decode()
 
 
+class NamesOfViews(Base):
+    def test_a_data_set_does_not_get_the_name_of_a_view(self):
+        """A reader would open the view of this name."""
+        for name in "out.view", "out.json", "out.json/":
+            for option in (), ("--overwrite",), ("--resume",):
+                says = self.run_sheaf("pack", self.tree, "s3://bucket/" + name, "--format", "tfrecord", *option,
+                                      status=2)
+                self.assertIn("choose another name for the data set", says)
+        self.assertEqual(self.objects, {})
+        self.run_sheaf("pack", self.tree, "set.view", "--format", "tfrecord")
+        self.run_sheaf("verify", "set.view")
+
+
 class Publication(Base):
     """Tests shards that appear while a packer works. The service adds them at a chosen request."""
 
