@@ -189,10 +189,10 @@ static int cmd_column_act(struct column *c, char **arguments, size_t count)
     } actions[] = {
         { "add", 2, cmd_column_add, "--name, --from, --only-missing, --unknown-keys, "
                                     "--duplicate-keys, --resume, --s3, --memory and --jobs" },
-        { "plan", 2, cmd_column_plan, "--name, --from, --output, --only-missing, --resume and "
-                                      "--s3" },
-        { "list", 2, cmd_column_list, "--json" },
-        { "drop", 3, cmd_column_drop, "" },
+        { "plan", 2, cmd_column_plan, "--name, --from, --output, --only-missing, --unknown-keys, "
+                                      "--duplicate-keys, --resume, --s3, --memory and --jobs" },
+        { "list", 2, cmd_column_list, "--json, --s3, --memory and --jobs" },
+        { "drop", 3, cmd_column_drop, "--s3, --memory and --jobs" },
     };
     const char *action = arguments[0];
     int status;

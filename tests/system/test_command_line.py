@@ -158,7 +158,7 @@ class Misuse(Case):
                          says=[command + ": --shard-size and --shard-count exclude each other"])
         self.refused("fetch", "--warm", "a", "--memory", "64MB", says=["fetch: --warm allows no options but --warm,"])
         for words, allowed in ((("list", "a", "--name", "n"), "--json"), (("drop", "a", "n", "--json"), ""),
-                               (("plan", "a", "--name", "n", "-o", "p", "--unknown-keys", "skip"), "--name, --from,"),
+                               (("plan", "a", "--name", "n", "-o", "p", "--json"), "--name, --from,"),
                                (("add", "a", "--name", "n", "--from", "f", "--json"), "--name, --from,")):
             self.refused("column", *words, says=["column: %s allows no options" % words[0], allowed])
 
