@@ -94,9 +94,12 @@ static int extract_open_root(struct extract *x, const char *directory, struct sh
         x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (errnum || x->root < 0)
         return err_errno(error, errnum ? errnum : errno, "%s", directory);
-    if (flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if ((flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
+        made_was_removed(x->root)) {
+        made_free(&x->made);
         return err_set(error, SHEAF_ERR_EXISTS, "%s: another process is unpacking into it",
                        directory);
+    }
     for (size_t end = strlen(directory); end > 1 && directory[end - 1] == '/'; end--)
         x->directory[end - 1] = '\0';
     return SHEAF_OK;

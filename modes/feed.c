@@ -429,10 +429,12 @@ static int feed_run(struct feed *f, const char *source, struct sheaf_error *err)
     objects_free(&f->objects);
     buf_free(&f->record);
     free(f->raw);
+    if (code == SHEAF_ERR_EXISTS)
+        made_free(&f->made);
+    give_lock(f);
     if (code != SHEAF_OK)
         made_remove(&f->made);
     made_free(&f->made);
-    give_lock(f);
     return code;
 }
 

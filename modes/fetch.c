@@ -254,6 +254,8 @@ static int fetch_open_directory(struct fetch_run *f, struct sheaf_error *err)
 
     if (code == SHEAF_OK)
         code = store_lock(f->directory, false, &f->lock, err);
+    if (code == SHEAF_ERR_EXISTS)       /* Another process is about to write into the directory. */
+        made_free(&f->made);
     if (code != SHEAF_OK)
         return code;
     f->to.root_fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

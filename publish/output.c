@@ -50,8 +50,18 @@ int output_open(struct output *o, const char *dest, const struct format_ops *for
     return code;
 }
 
+/* Keeps the directories that the run has made if another run has the lock of the destination. That
+ * run is about to write there. */
+static void leave_to_others(struct output *o)
+{
+    if (o->journal.made.count != 0 && o->lock < 0 &&
+        store_lock(o->dest, false, &o->lock, NULL) == SHEAF_ERR_EXISTS)
+        made_free(&o->journal.made);
+}
+
 void output_close(struct output *o)
 {
+    leave_to_others(o);
     for (uint32_t i = 0; i < o->split_count; i++)
         free(o->directories[i]);
     o->split_count = 0;

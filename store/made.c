@@ -39,6 +39,13 @@ void made_remove(struct made_directories *made)
     made_free(made);
 }
 
+bool made_was_removed(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 void made_free(struct made_directories *made)
 {
     for (size_t i = 0; i < made->count; i++)

@@ -5,7 +5,9 @@ existed before stay."""
 
 import os
 import shutil
+import signal
 import subprocess
+import time
 import unittest
 
 from support import SHEAF, Case, flip, make_tree, pack, read, sheaf, write
@@ -69,6 +71,14 @@ class LeftNothing(Case):
     def test_transfers(self):
         self.fails("fetch", self.path("source", "a", "0.bin"), self.dest, says="File too large", limit=0)
         self.fails("pipe", self.source, self.dest, "--memory", "1", "--epochs", "1", says="memory")
+
+    def test_a_pipe_that_nobody_reads(self):
+        process = subprocess.Popen([SHEAF, "pipe", self.source, self.dest, "--epochs", "1"], stderr=subprocess.PIPE)
+        while not os.path.exists(os.path.join(self.dest, "train_0")):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertFalse(os.path.exists(self.path("new")))
 
     def test_a_run_that_changes_a_data_set(self):
         packed = self.path("packed")
