@@ -4,7 +4,7 @@ that looks like a whole result."""
 
 import os
 
-from support import CONTAINERS, Case, make_tree, pack, read, sheaf, shards_of, write
+from support import CONTAINERS, Case, make_tree, pack, read, sheaf, shards_of, write, tree_of
 
 
 class Conservation(Case):
@@ -31,7 +31,7 @@ class Conservation(Case):
             write(os.path.join(one, shards_of(one)[1]),
                   read(os.path.join(other, shards_of(other)[1])))
             self.refused(one)
-            for name in os.listdir(self.path("files")):
+            for name in tree_of(self.path("files")):
                 os.unlink(self.path("files", name))
 
     def test_a_shard_with_fewer_samples(self):
@@ -43,5 +43,5 @@ class Conservation(Case):
             self.refused(one)
             done = sheaf("pipe", one, self.path("pipes"), status=1)
             self.assertIn(b"but dataset.json says", done.stderr)
-            for name in os.listdir(self.path("files")):
+            for name in tree_of(self.path("files")):
                 os.unlink(self.path("files", name))
