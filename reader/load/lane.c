@@ -287,9 +287,9 @@ static void fetch_lines(const struct item *item)
     const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;
 
     __builtin_prefetch(at);
-    __builtin_prefetch(at + 64);
-    __builtin_prefetch(at + 128);
-    __builtin_prefetch(at + 192);
+    __builtin_prefetch(at + CACHE_LINE);
+    __builtin_prefetch(at + 2 * CACHE_LINE);
+    __builtin_prefetch(at + 3 * CACHE_LINE);
 }
 
 /* Makes one more draw, whose sample becomes due. */

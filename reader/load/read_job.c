@@ -470,8 +470,8 @@ static inline void fetch_home(const struct item *item)
     const uint8_t *at = (const uint8_t *)item;
 
     __builtin_prefetch(at, 1);
-    __builtin_prefetch(at + 64, 1);
-    __builtin_prefetch(at + 128, 1);
+    __builtin_prefetch(at + CACHE_LINE, 1);
+    __builtin_prefetch(at + 2 * CACHE_LINE, 1);
 }
 
 static int finish_items(struct pass *p)
