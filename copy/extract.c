@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,9 +93,8 @@ static int extract_open_root(struct extract *x, const char *directory, struct sh
         x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (errnum || x->root < 0)
         return err_errno(error, errnum ? errnum : errno, "%s", directory);
-    if ((flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) ||
-        made_was_removed(x->root)) {
-        made_free(&x->made);
+    if (made_lock(x->root, false) == EWOULDBLOCK) {
+        made_end(&x->made, false);
         return err_set(error, SHEAF_ERR_EXISTS, "%s: another process is unpacking into it",
                        directory);
     }
@@ -138,9 +136,7 @@ void extract_close(struct extract *extract, bool failed)
             close(extract->slots[i].fd);
         free(extract->slots[i].path);
     }
-    if (failed)
-        made_remove(&extract->made);
-    made_free(&extract->made);
+    made_end(&extract->made, failed);
     if (extract->root >= 0)
         close(extract->root);
     keyset_free(&extract->written);

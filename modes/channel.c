@@ -493,9 +493,7 @@ int sheaf_channel_report_failure(const char *root, const char *message, struct s
         code = store_make_directory(directory, &made, err);
     if (code == SHEAF_OK)
         code = store_put(path, message, channel_shown_size(message), err);
-    if (code != SHEAF_OK)
-        made_remove(&made);
-    made_free(&made);
+    made_end(&made, code != SHEAF_OK);
     free(path);
     free(directory);
     return code;

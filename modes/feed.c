@@ -429,12 +429,9 @@ static int feed_run(struct feed *f, const char *source, struct sheaf_error *err)
     objects_free(&f->objects);
     buf_free(&f->record);
     free(f->raw);
-    if (code == SHEAF_ERR_EXISTS)
-        made_free(&f->made);
     give_lock(f);
-    if (code != SHEAF_OK)
-        made_remove(&f->made);
-    made_free(&f->made);
+    /* EXISTS: another process feeds the channel, so the directory stays. */
+    made_end(&f->made, code != SHEAF_OK && code != SHEAF_ERR_EXISTS);
     return code;
 }
 

@@ -255,7 +255,7 @@ static int fetch_open_directory(struct fetch_run *f, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = store_lock(f->directory, false, &f->lock, err);
     if (code == SHEAF_ERR_EXISTS)       /* Another process is about to write into the directory. */
-        made_free(&f->made);
+        made_end(&f->made, false);
     if (code != SHEAF_OK)
         return code;
     f->to.root_fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -279,9 +279,7 @@ static void close_directory(struct fetch_run *f, bool failed)
     }
     if (f->to.root_fd >= 0)
         close(f->to.root_fd);
-    if (failed)
-        made_remove(&f->made);
-    made_free(&f->made);
+    made_end(&f->made, failed);
     store_unlock(f->lock);
 }
 

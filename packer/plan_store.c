@@ -124,7 +124,7 @@ int plan_store(const struct plan_facts *facts, const struct planner *planner,
     if (code == SHEAF_OK)
         code = plan_store_write(facts, planner, options, url, &output, err);
     if (code == SHEAF_OK)       /* the parts need the directories, which are still empty */
-        made_free(&output.journal.made);
+        made_end(&output.journal.made, false);
     output_close(&output);
     return code;
 }

@@ -355,7 +355,7 @@ int journal_open(struct journal *j, const char *dest, struct sheaf_error *err)
 
 void journal_close(struct journal *j)
 {
-    made_remove(&j->made);
+    made_end(&j->made, true);
     free(j->directory);
     free(j->stage);
     j->directory = j->stage = NULL;

@@ -56,7 +56,7 @@ static void leave_to_others(struct output *o)
 {
     if (o->journal.made.count != 0 && o->lock < 0 &&
         store_lock(o->dest, false, &o->lock, NULL) == SHEAF_ERR_EXISTS)
-        made_free(&o->journal.made);
+        made_end(&o->journal.made, false);
 }
 
 void output_close(struct output *o)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes directories, and removes them again if they stay empty. */
+ * Makes and locks directories, and removes them again if they stay empty. */
 #include "store/made.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,24 +33,22 @@ int made_mkdir(const char *path, struct made_directories *made)
     return 0;
 }
 
-void made_remove(struct made_directories *made)
-{
-    for (size_t i = made->count; i-- > 0;)
-        (void)rmdir(made->paths[i]);
-    made_free(made);
-}
-
-bool made_was_removed(int fd)
+int made_lock(int fd, bool shared)
 {
     struct stat st;
 
-    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+    if (flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0)
+        return errno;
+    return fstat(fd, &st) == 0 && st.st_nlink == 0 ? EWOULDBLOCK : 0;
 }
 
-void made_free(struct made_directories *made)
+void made_end(struct made_directories *made, bool failed)
 {
-    for (size_t i = 0; i < made->count; i++)
+    for (size_t i = made->count; i-- > 0;) {
+        if (failed)
+            (void)rmdir(made->paths[i]);
         free(made->paths[i]);
+    }
     free(made->paths);
     *made = (struct made_directories){ .paths = NULL };
 }

@@ -17,13 +17,16 @@ struct made_directories {
 /* Makes a directory, and adds its path to `made`, unless `made` is NULL. Returns 0 or an errno
  * value. */
 int made_mkdir(const char *path, struct made_directories *made);
-/* Removes the directories that are empty, the last one first, and frees the paths. The caller must
- * have the lock of the directory in which it works, if the file system has locks. Otherwise another
- * process may have locked the directory, and may be about to write there. */
-void made_remove(struct made_directories *made);
-/* Returns whether the open directory `fd` was removed. */
-bool made_was_removed(int fd);
-/* Frees the paths. The directories stay. */
-void made_free(struct made_directories *made);
+/* Locks the open directory `fd`. If `shared` is true, other processes may hold a shared lock at the
+ * same time. Returns 0 or an errno value. EWOULDBLOCK means that another process has the lock, or
+ * has removed the directory after it was opened. Other values mean that the file system has no
+ * locks. */
+int made_lock(int fd, bool shared);
+
+/* Ends a call. If `failed` is true, removes the directories that are empty, the last one first. The
+ * call must then have the lock of the directory in which it works, if the file system has locks.
+ * Otherwise another process may have locked the directory, and may be about to write there. Frees
+ * the paths. */
+void made_end(struct made_directories *made, bool failed);
 
 #endif

@@ -584,8 +584,7 @@ static int make_one(const char *url, const char *path, struct made_directories *
 }
 
 /* Locks a directory by a lock on its own descriptor. This needs no lock file, and the lock ends
- * with the process. A failed run removes its empty directory while it has the lock. If this happens
- * after `url` was opened, another process was working there, which the function reports. */
+ * with the process. */
 static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
 {
     const int fd = TEMP_FAILURE_RETRY(open(local_path(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -593,9 +592,7 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
 
     if (fd < 0)
         return err_errno(err, errno, "%s: cannot open", url);
-    failed = flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 ? 0 : errno;
-    if (failed == 0 && made_was_removed(fd))
-        failed = EWOULDBLOCK;
+    failed = made_lock(fd, shared);
     if (failed != 0)
         close(fd);
     if (failed == EWOULDBLOCK)
