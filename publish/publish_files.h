@@ -6,8 +6,7 @@
  * Requests to a distant store take time, so several run at once. First the states of all files are
  * requested. Then the index is made. At the same time, the claim (the file that says which run
  * packs here) and the existing files are checked. Then all files are written. A file is written
- * only if its state has not changed since the first step.
- */
+ * only if its state has not changed since the first step. */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H
 

@@ -16,7 +16,7 @@ static struct order_lane range_of(const struct sheaf_reader *r, uint32_t lane)
 }
 
 /* Counts the lanes (sequences of samples) that have samples. If there are more lanes than samples,
- * the last lanes of the reader have no samples, and need no memory. */
+ * the last lanes of the reader are empty, and need no memory. */
 static int count_lanes(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                        struct sheaf_error *err)
 {
@@ -69,7 +69,7 @@ static uint64_t tables_of_lanes(const struct sheaf_reader *r)
 static int next_of_lane(struct sheaf_reader *r, uint32_t lane, struct ref *ref)
 {
     if (lane >= r->load.lane_count)
-        return SHEAF_END;           /* The lane has no samples. */
+        return SHEAF_END;           /* The lane is empty. */
     return lane_next(&r->load, &r->lanes[lane], ref, &r->error);
 }
 

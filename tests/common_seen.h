@@ -28,7 +28,7 @@ const struct model_object *seen_column(void);
 /* Returns the number of samples without a value in the column, or -1 if there is no column. */
 int seen_column_missing(void);
 
-/* Returns the object of the view, or NULL if there is none. */
+/* Returns the object of the view, or NULL if it does not exist. */
 const struct model_object *seen_view(void);
 /* Returns which view is there: 1 if it has a condition on keys, and otherwise 0. Returns -1 if
  * there is no view. */

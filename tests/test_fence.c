@@ -296,7 +296,7 @@ static void check_view(enum place place, const struct acting acting[2])
         if (!has_said(a) || (a->step.what != VIEW && a->step.what != VIEW_OVERWRITE))
             continue;
         if (there < 0)
-            seen_blame("a run says that it has written it, but there is none", "the view");
+            seen_blame("a run says that it has written it, but it is missing", "the view");
         else if (there != a->step.tree && acting[1 - i].step.what != VIEW_OVERWRITE)
             seen_blame("is not that of the run that says it has written it", "the view");
         if (a->step.what == VIEW && place == VIEWED)

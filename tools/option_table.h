@@ -55,9 +55,9 @@ struct option {
         int *choice;
     };
     bool *given;                    /* set if the option is given; may be NULL */
-    /* Other options of the table, without which this option has no effect and is refused. NULL if
-     * there are none. "--plan" means that --plan must be given, "--on-corrupt skip" that this
-     * option must have this value, and "--keys or --not-keys" that one of two options must be
+    /* Options of the table without which this option has no effect and is refused. NULL if this
+     * option needs no others. "--plan" means that --plan must be given, "--on-corrupt skip" that
+     * this option must have this value, and "--keys or --not-keys" that one of two options must be
      * given. An option with choices must be last, with its value. */
     const char *needs;
     /* smallest and largest allowed value of a number or size; if `most` is 0, there is no upper

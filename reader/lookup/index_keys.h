@@ -6,8 +6,8 @@
 
 #include "sheaf.h"
 
-/* Works like sheaf_index_keys, but also replaces a table of keys that is so damaged that it looks
- * like a file of another program. */
+/* Makes the tables of keys like sheaf_index_keys, but replaces any existing file. A damaged table
+ * may look like a file of another program. */
 int index_keys_again(const char *directory, const struct sheaf_verify_options *options,
                      struct sheaf_verify_result *result, struct sheaf_error *err);
 

@@ -67,7 +67,7 @@ struct report {
     FILE *f;
     const struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
-    json_t *manifest;                   /* info.manifest_json, parsed; NULL if there is none */
+    json_t *manifest;                   /* info.manifest_json, parsed; NULL if that is NULL */
     /* name of the data set, as the user has given it on the command line */
     const char *name;
     const struct sheaf_reader_options *options;
