@@ -100,7 +100,8 @@ static int copy_one(void *context, const char *name, const struct store_seen *li
     (void)listed;
     code = code == SHEAF_END ? SHEAF_OK : code;
     if (code == SHEAF_OK)
-        code = output_write_over(&r->output, r->directory, name, copy_content, &copied, &found);
+        code = output_write_over(&r->output, r->directory, name, copy_content, &copied, NULL,
+                                 &found);
     f->is_repaired = code == SHEAF_OK;
     return code == SHEAF_OK ? SHEAF_OK : repair_fail(f, code, &found, err);
 }

@@ -26,17 +26,29 @@
 #include "formats/manifest_growth.h"
 #include "publish/destination.h"
 #include "publish/several.h"
+#include "publish/strays.h"
 #include "store/over.h"
 #include "store/store.h"
 
 /* ---- One file -------------------------------------------------------------------------------- */
 
-int output_put_over(const struct output *o, const char *directory, const char *name,
-                    const void *data, size_t size, struct sheaf_error *err)
+/* Looks at the file that will be replaced. *url is its URL, which the caller frees. */
+static int see_replaced(const char *directory, const char *name, output_stays_fn *stays,
+                        char **url, struct store_seen *seen, struct sheaf_error *err)
 {
-    char *url = store_join(directory, name);
+    int code;
+
+    *url = store_join(directory, name);
+    code = *url == NULL ? err_memory(err, strlen(name)) : store_see(*url, seen, err);
+    return code == SHEAF_OK && stays != NULL ? stays(*url, seen, err) : code;
+}
+
+int output_put_over(const struct output *o, const char *directory, const char *name,
+                    const void *data, size_t size, output_stays_fn *stays, struct sheaf_error *err)
+{
+    char *url;
     struct store_seen seen, now;
-    int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, &seen, err);
+    int code = see_replaced(directory, name, stays, &url, &seen, err);
 
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
@@ -61,12 +73,13 @@ int output_write(const char *url, output_content_fn *content, void *context,
 }
 
 int output_write_over(const struct output *o, const char *directory, const char *name,
-                      output_content_fn *content, void *context, struct sheaf_error *err)
+                      output_content_fn *content, void *context, output_stays_fn *stays,
+                      struct sheaf_error *err)
 {
-    char *url = store_join(directory, name);
+    char *url;
     struct store_writer *writer = NULL;
     struct store_seen seen, now;
-    int code = url == NULL ? err_memory(err, strlen(name)) : store_see(url, &seen, err);
+    int code = see_replaced(directory, name, stays, &url, &seen, err);
 
     if (code == SHEAF_OK)
         code = output_write(url, content, context, &writer, err);
@@ -185,16 +198,38 @@ static int remove_reports(struct output_clearing *c, size_t first, size_t last,
     return code;
 }
 
-/* Removes the index and the table of keys that a failed run has written for a new data set in
- * `directory`. If are_reports is set, removes the reports instead. */
-static int remove_written(const struct output *o, const char *directory, bool are_reports,
-                          struct sheaf_error *err)
+/* Removes an index or a table of keys. A file of another program stays: it may have appeared under
+ * this name before the failed run could write its own file. */
+static int remove_table(void *context, const char *name, const struct store_seen *listed,
+                        struct sheaf_error *err)
+{
+    const struct output_clearing *c = context;
+    char *url = store_join(c->directory, name);
+    bool is_stray = false;
+    int code = url == NULL ? err_memory(err, strlen(name)) : strays_is_stray(url, &is_stray, err);
+
+    free(url);
+    return code == SHEAF_OK && !is_stray ? output_remove_file(context, name, listed, err) : code;
+}
+
+int output_remove_tables(const struct output *o, const char *directory, struct sheaf_error *err)
 {
     struct output_clearing c = { o, directory, { .code = SHEAF_OK } };
-    int code = several_open(&c.several, directory, output_remove_file, &c, err);
+    int code = several_open(&c.several, directory, remove_table, &c, err);
 
     if (code == SHEAF_OK)
-        code = are_reports ? remove_reports(&c, 0, 0, err) : remove_indexes(&c, 0, 0, 0, err);
+        code = remove_indexes(&c, 0, 0, 0, err);
+    return several_close(&c.several, code, err);
+}
+
+/* Removes the reports of part `part` that a failed run has written. */
+static int remove_reports_of(const struct output *o, size_t part, struct sheaf_error *err)
+{
+    struct output_clearing c = { o, o->dest, { .code = SHEAF_OK } };
+    int code = several_open(&c.several, o->dest, output_remove_file, &c, err);
+
+    if (code == SHEAF_OK)
+        code = remove_reports(&c, part, part, err);
     return several_close(&c.several, code, err);
 }
 
@@ -296,7 +331,8 @@ static int finish_removal(const struct output *o, struct sheaf_error *err)
 static int note_replaced(const struct output *o, const char *directory,
                          const struct manifest_found *f, struct sheaf_error *err)
 {
-    return output_put_over(o, directory, STORE_PARTIAL "/" REPLACED_NAME, f->text, f->size, err);
+    return output_put_over(o, directory, STORE_PARTIAL "/" REPLACED_NAME, f->text, f->size, NULL,
+                           err);
 }
 
 static int replace_manifest(const struct output *o, const char *url,
@@ -526,15 +562,14 @@ static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;
     struct output_clearing c = { o, o->dest, { .code = SHEAF_OK } };
-    int code = several_open(&c.several, o->dest, output_remove_file, &c, err);
+    int code = several_open(&c.several, o->dest, remove_table, &c, err);
 
     if (code == SHEAF_OK)
         code = remove_indexes(&c, next, next, edits, err);
     if (code == SHEAF_OK)
-        code = remove_reports(&c, next, next, err);
-    if (code == SHEAF_OK)
         code = remove_indexes(&c, 0, next - 1, edits + 1, err);
-    return several_close(&c.several, code, err);
+    code = several_close(&c.several, code, err);
+    return code == SHEAF_OK ? remove_reports_of(o, next, err) : code;
 }
 
 int output_remove_appended(const struct output *o, bool keep_own, struct sheaf_error *err)
@@ -620,9 +655,9 @@ void output_abandon(const struct output *o, bool keep_shards)
         if (f.kind == MANIFEST_OF_RUN)
             (void)output_remove(o, o->directories[i], MANIFEST_NAME, NULL);
         if (o->has_written)
-            (void)remove_written(o, o->directories[i], false, NULL);
+            (void)output_remove_tables(o, o->directories[i], NULL);
     }
     if (o->has_written)
-        (void)remove_written(o, o->dest, true, NULL);
+        (void)remove_reports_of(o, 0, NULL);
     journal_clear(&o->journal, NULL);
 }

@@ -32,7 +32,7 @@ int publish_file(void *context, const char *name, const void *data, size_t size,
                              : store_make_directory(above, NULL, err);
     }
     if (code == SHEAF_OK)
-        code = output_put_over(p->output, p->directory, name, data, size, err);
+        code = output_put_over(p->output, p->directory, name, data, size, NULL, err);
     free(above);
     free(url);
     return code;

@@ -154,7 +154,8 @@ static int publish_edit_put_index(struct editing *e, struct sheaf_error *err)
     e->part_offset = first < e->before->shard_count ? e->before->shards[first].index_offset : 0;
     manifest_part_name(INDEX_NAME, e->part, e->output->generation, name);
     if (code == SHEAF_OK)
-        code = output_write_over(e->output, e->output->dest, name, write_index, e, err);
+        code = output_write_over(e->output, e->output->dest, name, write_index, e,
+                                 strays_check_table, err);
     store_close(e->index);
     e->index = NULL;
     return code;
@@ -254,7 +255,8 @@ static int publish_edit_put_keys(struct editing *e, struct sheaf_error *err)
         }
         manifest_part_name(KEYS_NAME, e->part, e->output->generation, name);
         if (code == SHEAF_OK)
-            code = output_write_over(e->output, e->output->dest, name, write_keys, e, err);
+            code = output_write_over(e->output, e->output->dest, name, write_keys, e,
+                                     strays_check_table, err);
         store_close(e->keys);
         e->keys = NULL;
     }

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/tempfile.h"
 #include "formats/key_table.h"
-#include "publish/output_remove.h"
 #include "store/store.h"
 
 /* Memory in bytes for sorting the hashes of keys. This memory is enough for a million samples. For
@@ -82,9 +81,9 @@ int publish_keys_write(const struct publish_keys *k, const char *url, const char
 }
 
 int publish_keys_put(const struct publish_keys *k, const struct output *o, const char *name,
-                     const char *fingerprint, struct sheaf_error *err)
+                     const char *fingerprint, output_stays_fn *stays, struct sheaf_error *err)
 {
     struct contents contents = { k, fingerprint };
 
-    return output_write_over(o, o->dest, name, write_table, &contents, err);
+    return output_write_over(o, o->dest, name, write_table, &contents, stays, err);
 }

@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "formats/manifest.h"
 #include "publish/output.h"
+#include "publish/output_remove.h"
 
 struct publish_keys {
     struct sort *sort;
@@ -33,9 +34,11 @@ int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entr
  * it until *writer is committed. */
 int publish_keys_write(const struct publish_keys *keys, const char *url, const char *fingerprint,
                        struct store_writer **writer, struct sheaf_error *err);
-/* Publishes the table as the file `name` in the destination. */
+/* Publishes the table as the file `name` in the destination. `stays` is called for an existing file
+ * of this name (see output_write_over). */
 int publish_keys_put(const struct publish_keys *keys, const struct output *output,
-                     const char *name, const char *fingerprint, struct sheaf_error *err);
+                     const char *name, const char *fingerprint, output_stays_fn *stays,
+                     struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);
 
 #endif

@@ -18,16 +18,22 @@ int publish_made(struct output *o, const struct buf *index, struct publish_keys 
     code = manifest_write(m, &text, err);
     if (code == SHEAF_OK)
         code = strays_check_tables(o, err);
+    o->has_written = code == SHEAF_OK;
     if (code == SHEAF_OK)
-        code = output_put_over(o, o->dest, INDEX_NAME, index->data, index->size, err);
+        code = output_put_over(o, o->dest, INDEX_NAME, index->data, index->size,
+                               strays_check_table, err);
     if (code == SHEAF_OK)
-        code = publish_keys_put(keys, o, KEYS_NAME, m->fingerprint, err);
+        code = publish_keys_put(keys, o, KEYS_NAME, m->fingerprint, strays_check_table, err);
     if (code == SHEAF_OK)
         code = publish_interop(o, 0, NULL, m, err);
     if (code == SHEAF_OK)
         code = journal_check(&o->journal, err);
     if (code == SHEAF_OK)
         code = publish_manifest(o, o->dest, &text, "", seen, err);
+    /* An index without a manifest would be refused by the next run. */
+    if (code != SHEAF_OK && o->has_written && !o->is_visible && !seen->is_there &&
+        journal_check(&o->journal, NULL) == SHEAF_OK)
+        (void)output_remove_tables(o, o->dest, NULL);
     buf_free(&text);
     return code;
 }

@@ -12,15 +12,12 @@
 #include "formats/key_table.h"
 #include "formats/manifest.h"
 #include "formats/manifest_growth.h"
-#include "publish/output_remove.h"
 #include "store/over.h"
 
 /* Number of bytes at the start of a file that tell an index or a table of keys. */
 #define BEGIN_BYTES 8
 
-/* Sets *is to whether the file at `url` is stray, that is, neither an index nor a table of keys.
- * Sets *is to false if there is no such file. */
-static int strays_is_stray(const char *url, bool *is, struct sheaf_error *err)
+int strays_is_stray(const char *url, bool *is, struct sheaf_error *err)
 {
     struct store_object *object = NULL;
     uint8_t begin[BEGIN_BYTES] = { 0 };
@@ -91,7 +88,7 @@ static int strays_remove_one(const struct output *o, const char *directory, cons
     int code = url == NULL ? err_memory(err, strlen(name)) : strays_is_stray(url, &is, err);
 
     if (code == SHEAF_OK && is)
-        code = output_remove(o, directory, name, err);
+        code = journal_remove_in(&o->journal, directory, name, err);
     free(url);
     return code;
 }
@@ -128,7 +125,7 @@ static int strays_remove_report(const struct output *o, const char *report,
     char name[GROWN_NAME_BYTES];
 
     manifest_part_name(report, o->part, 0, name);
-    return output_remove(o, o->dest, name, err);
+    return journal_remove_in(&o->journal, o->dest, name, err);
 }
 
 int strays_remove(const struct output *o, bool has_reports, struct sheaf_error *err)

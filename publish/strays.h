@@ -14,6 +14,9 @@
 #include "publish/output.h"
 #include "store/store.h"
 
+/* Sets *is to whether the file at `url` is stray, that is, neither an index nor a table of keys.
+ * Sets *is to false if there is no such file. */
+int strays_is_stray(const char *url, bool *is, struct sheaf_error *err);
 /* Checks the file that the caller has seen at `url`, the name of an index or a table of keys.
  * Returns SHEAF_ERR_EXISTS if the file is neither of the two. */
 int strays_check_table(const char *url, const struct store_seen *seen, struct sheaf_error *err);

@@ -101,10 +101,9 @@ static int index_keys_end_part(struct keys_indexing *x, struct sheaf_error *err)
 
     x->keys.keyed = part->keyed;
     if (code == SHEAF_OK)
-        code = index_keys_check_stray(x, part, err);
-    if (code == SHEAF_OK)
         code = publish_keys_put(&x->keys, &x->output, strrchr(part->keys_url, '/') + 1,
-                                part->fingerprint, err);
+                                part->fingerprint,
+                                x->replaces_strays ? NULL : strays_check_table, err);
     publish_keys_close(&x->keys);
     if (code == SHEAF_OK && x->part < x->dataset->part_count)
         code = publish_keys_open(&x->keys, x->dest, x->options->memory_bytes / 4, err);

@@ -7,7 +7,7 @@ import os
 import unittest
 
 import support
-from support import Case, held, make_tree, read, sheaf, write
+from support import Case, held, make_tree, read, released, sheaf, write
 
 NO_LOCKS = {"NO_FLOCK": "1"}
 
@@ -203,6 +203,42 @@ class Places(Case):
                 with self.subTest(case=case, name=name):
                     self.dest = self.path("late-%s-%s" % (case, name))
                     self.late_stray(once, name, *options)
+
+    def test_a_stray_table_that_appears_between_two_files(self):
+        """Another program writes a table of keys when the index is about to get its name."""
+        write(self.path("gone"), b"cat/a1\n")
+
+        def index():
+            self.foreign()
+            return "index", self.dest
+
+        def edit():
+            sheaf("pack", self.one, self.dest, *self.options)
+            return "edit", self.dest, "--delete", self.path("gone")
+
+        def pack():
+            return "pack", self.one, self.dest, *self.options
+
+        def append():
+            sheaf("pack", self.one, self.dest, *self.options)
+            return "append", self.two, self.dest
+
+        for make, part, again in ((index, "", ()), (edit, ".e1", ("--resume",)), (pack, "", ("--resume",)),
+                                  (append, "-1", ("--resume",))):
+            for variables in ({}, NO_LOCKS):
+                with self.subTest(command=make.__name__, variables=variables):
+                    self.dest = self.path("%s-%d" % (make.__name__, len(variables)))
+                    keys = "dataset%s.keys" % part
+                    words = make()
+                    run, mark = held(self, "dataset%s.index" % part, *words, **variables)
+                    write(os.path.join(self.dest, keys), b"mine")
+                    status, _, errors = released(run, mark)
+                    self.assertEqual(status, 1)
+                    self.assertRegex(errors, keys.encode() + b": (already exists|another process created it)")
+                    self.assertEqual(read(os.path.join(self.dest, keys)), b"mine")
+                    os.unlink(os.path.join(self.dest, keys))
+                    sheaf(*words, *again)
+                    sheaf("verify", self.dest)
 
     def test_a_stray_file_before_a_plan_that_overwrites(self):
         plan = self.path("plan")
