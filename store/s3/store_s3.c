@@ -240,7 +240,7 @@ static int store_s3_refuse(const char *url, const char *what, struct sheaf_error
     .open = s3_open, .read = remote_read, .read_start = remote_read_start,                      \
     .read_cancel = remote_read_cancel, .close = remote_close, .list = s3_list,                  \
     .list_directories = s3_list_directories, .walk = s3_walk, .stat_start = s3_stat_start,      \
-    .open_known = s3_open_known, .etag_is_md5 = s3_etag_is_md5, .size = s3_size,               \
+    .open_known = s3_open_known, .etag_is_md5 = s3_etag_is_md5, .size = s3_size,                \
     .has_buckets = true
 
 const struct store_ops store_gs_ops = {
