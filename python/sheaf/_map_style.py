@@ -46,6 +46,11 @@ def as_it_is(batch: Any) -> Any:
     return batch
 
 
+def problems_of(batch: Any) -> List[sheaf.Problem]:
+    """Returns the problems of the samples that decode left out of a batch."""
+    return batch.problems if isinstance(batch, Decoded) else []
+
+
 class Nothing(enum.Enum):
     """Stands for a batch without samples in the DataLoader of this module."""
     END = 0             # the batch lies after the end of a stream
@@ -64,7 +69,7 @@ class Collate:
         self.collate = collate
 
     def __call__(self, samples: Any) -> Any:
-        problems = samples.problems if isinstance(samples, Decoded) else []
+        problems = problems_of(samples)
         if isinstance(samples, Nothing) or (problems and not samples):
             raise sheaf.StateError("a batch has no samples, because all of them were skipped or the stream has ended; "
                                    "only the sheaf.torch.DataLoader itself leaves out such a batch, but another loader "
@@ -87,7 +92,7 @@ class TellingCollate(Collate):
         if isinstance(samples, Nothing):
             return samples
         begun = time.monotonic_ns()
-        problems = samples.problems if isinstance(samples, Decoded) else []
+        problems = problems_of(samples)
         batch = Nothing.SKIPPED if problems and not samples else self.call(samples)
         return Told(batch, problems, (times.reading, times.decoding, time.monotonic_ns() - begun))
 
