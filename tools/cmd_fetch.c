@@ -85,7 +85,7 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
     if (count != (is_warm ? 1 : 2))
         return misuse("fetch: %s; usage: sheaf fetch %s", count > 1 ? "too many arguments"
                       : "an argument is missing", command->arguments);
-    status = is_warm ? options_allow("--warm", "--warm, --threads and --metrics") : -1;
+    status = is_warm ? options_allow("--warm", "--threads and --metrics") : -1;
     if (status < 0)
         status = hosts_options_take(&hosts, &o.host, &o.hosts);
     if (status < 0)

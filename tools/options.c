@@ -246,7 +246,7 @@ int options_exclude(const char *one, const char *other)
 
 int options_allow(const char *what, const char *allowed)
 {
-    if (!options_has_others("", allowed))
+    if (!options_has_others(strncmp(what, "--", 2) == 0 ? what + 2 : "", allowed))
         return -1;
     return allowed[0] == '\0' ? misuse("%s: %s allows no options", command_name, what)
                               : misuse("%s: %s allows no options but %s", command_name, what,

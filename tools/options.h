@@ -103,7 +103,8 @@ int options_exclude(const char *one, const char *other);
 
 /* Checks that the user gave only options in the text `allowed`, such as "--json", which may be "".
  * Otherwise prints an error that begins with `what`, a part of the command line that leaves the
- * other options without effect. Returns -1 if the command line is valid, or the exit status. */
+ * other options without effect. If `what` is an option, such as "--warm", it is allowed as well.
+ * Returns -1 if the command line is valid, or the exit status. */
 int options_allow(const char *what, const char *allowed);
 
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number

@@ -156,7 +156,9 @@ class Misuse(Case):
         for command in ("pack", "plan", "append", "convert"):
             self.refused(command, *given[command], "--shard-size", "1MB", "--shard-count", "2",
                          says=[command + ": --shard-size and --shard-count exclude each other"])
-        self.refused("fetch", "--warm", "a", "--memory", "64MB", says=["fetch: --warm allows no options but --warm,"])
+        self.refused("fetch", "--warm", "a", "--memory", "64MB",
+                     says=["fetch: --warm allows no options but --threads and --metrics\n"])
+        sheaf("fetch", "--warm", make_tree(self.path("warm"), {"a": b"text"}), "--threads", "1")
         for words, allowed in ((("list", "a", "--name", "n"), "--json"), (("drop", "a", "n", "--json"), ""),
                                (("plan", "a", "--name", "n", "-o", "p", "--json"), "--name, --from,"),
                                (("add", "a", "--name", "n", "--from", "f", "--json"), "--name, --from,")):
