@@ -425,20 +425,20 @@ static int open_text(const char *text, size_t size, const char *url,
     return code;
 }
 
-int dataset_open_document(const char *text, size_t size, const char *url,
-                          struct sheaf_dataset **dataset, struct sheaf_error *err)
-{
-    return open_text(text, size, url, NULL, false, dataset, err);
-}
-
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     char *text = NULL;
     size_t size = 0;
     int code = view_read_text(url, &text, &size, err);
 
-    if (code == SHEAF_OK)
-        code = dataset_open_document(text, size, url, dataset, err);
+    if (code == SHEAF_OK) {
+        code = open_text(text, size, url, NULL, false, dataset, err);
+        if (code == SHEAF_ERR_ARGUMENT) {   /* an error of the document, not of the caller */
+            code = SHEAF_ERR_UNSUPPORTED;
+            if (err != NULL)
+                err->code = code;
+        }
+    }
     free(text);
     return code;
 }

@@ -10,12 +10,8 @@
 #include "reader/dataset/dataset_view.h"
 
 /* Opens the view (a mix of data sets) that is stored at `url`. Returns SHEAF_END if `url` is not a
- * view. */
+ * view, and SHEAF_ERR_UNSUPPORTED if its document has an invalid value. */
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
-/* Opens a view (a mix of data sets) from the text of its document. Relative paths in the text are
- * relative to the directory of `url`. */
-int dataset_open_document(const char *text, size_t size, const char *url,
-                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 void dataset_view_free(struct dataset_view *view);      /* `view` may be NULL. */
 
 #endif

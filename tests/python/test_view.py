@@ -189,6 +189,10 @@ class Made(Case):
                 sheaf.View([self.path("large"), self.path("small")], **wrong)
         with self.assertRaisesRegex(sheaf.ArgumentError, "no length of its own"):
             sheaf.View(self.path("large"), weights=[1]).save(self.path("x.view"))
+        with open(self.path("odd.view"), "w", encoding="utf-8") as file:
+            json.dump({"sheaf_view": 1, "sources": [{"source": self.path("large"), "weight": 1}]}, file)
+        with self.assertRaisesRegex(sheaf.UnsupportedError, "no length of its own"):
+            sheaf.Dataset(self.path("odd.view"))
 
     def test_lists_of_keys_are_found_from_elsewhere(self):
         """Paths are relative to where the program runs, whatever the document's directory is."""

@@ -352,8 +352,9 @@ class View(Case):
                 ([("large", {"weight": 1})], {}, "no length of its own"),
                 ([("large", {"wieght": 1})], {}, 'unknown name "wieght"')):
             view = self.view(sources, **rest)
-            message = sheaf("cat", view, "--list", status=2).stderr.decode()
+            message = sheaf("cat", view, "--list", status=1).stderr.decode()
             self.assertIn(reason, message)
+            self.assertEqual(sheaf("info", view, status=1).stderr.decode(), message)
             self.assertIn("large" if "where" in sources[0][1] else view, message)
         nested = self.view([("small", {})])
         self.sets["nested"] = nested

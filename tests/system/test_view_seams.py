@@ -160,7 +160,7 @@ class ViewSeams(Case):
         write(self.path("odd.view"), json.dumps({"sheaf_view": 1, "sources": [
             {"source": dest, "where": {"class": ["a"]}}]}).encode())
         self.assertIn(b'unknown name "class": expected one of "classes", "label"',
-                      sheaf("cat", self.path("odd.view"), status=2).stderr)
+                      sheaf("cat", self.path("odd.view"), status=1).stderr)
 
     def test_patterns_of_keys(self):
         view, _ = self.view("--where", "key=cat/[!b]3[0-5]", sources=self.sets[:1])
@@ -170,7 +170,7 @@ class ViewSeams(Case):
         write(view, json.dumps({"sheaf_view": 1, "sources": [
             {"source": self.sets[0], "where": {"key_glob": "a\\"}}]}).encode())
         self.assertIn(b'invalid "key_glob" "a\\": it ends with a backslash',
-                      sheaf("cat", view, status=2).stderr)
+                      sheaf("cat", view, status=1).stderr)
 
     def test_keys_of_two_sources(self):
         twin = self.path("twin")
