@@ -177,6 +177,8 @@ demo: packages ##: install what is missing, build, and show all of it on real JP
 # says.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 COMPILE  = $(MAKE) --no-print-directory $(PARALLEL)
+# Runs a few targets at the same time, because each of them often waits. Prints each output whole.
+TOGETHER = $(MAKE) --no-print-directory -j3 --output-sync=target
 
 test check asan ubsan tsan fuzz compiled: export WERROR = -Werror
 test: export SLOWEST = $(abspath $(BUILD))/slowest
@@ -184,7 +186,8 @@ test: packages-test ##: install what is missing, build, and run every test
 	$(Q)mkdir -p $(BUILD) && : >$(BUILD)/slowest
 	$(Q)$(MAKE) --no-print-directory lint
 	+$(Q)$(COMPILE) compiled
-	$(Q)$(MAKE) --no-print-directory unit system python-test campaign-short
+	$(Q)$(MAKE) --no-print-directory unit system
+	+$(Q)$(TOGETHER) python-test campaign-short
 	$(Q)$(MAKE) --no-print-directory asan tsan fuzz
 	@echo "the slowest modules, in seconds:" && sort -rn $(BUILD)/slowest | head -n 10
 
@@ -246,23 +249,27 @@ tsan: compiled-parallel ##: unit tests under ThreadSanitizer
 # second on each of CAMPAIGN_JOBS processors.
 CAMPAIGN_FENCE ?= 1000000
 CAMPAIGN_JOBS  ?= $(shell nproc)
-.PHONY: campaign
-campaign: all python $(BUILD)/campaign/faults.so $(FAKE_S3) $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
-	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/run.py
-	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/faults.py
-	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign/storm.py
+CAMPAIGN_NEEDS = all python $(BUILD)/campaign/faults.so $(FAKE_S3)
+.PHONY: campaign campaign-short campaign-chains campaign-faults campaign-storm
+campaign: $(CAMPAIGN_NEEDS) $(BUILD)/tests/test_fence ##: CAMPAIGN_CHAINS (5000) random chains beside a model
+	+$(Q)$(TOGETHER) campaign-chains campaign-faults campaign-storm
 	$(Q)seq 0 $$(($(CAMPAIGN_JOBS) - 1)) | xargs -P 0 -I '{}' \
 	    $(BUILD)/tests/test_fence $(CAMPAIGN_FENCE) '{}' $(CAMPAIGN_JOBS)
 
 # The chains and faults are the same each time, unless SEED is set. The model checker is among the
 # unit tests.
-.PHONY: campaign-short
 campaign-short: export SEED ?= 1
-campaign-short: all python $(BUILD)/campaign/faults.so $(FAKE_S3) ##: the same for half a minute, with SEED (1)
-	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_CHAINS=60 CAMPAIGN_S3=0 \
-	    $(PYTHON) tests/campaign/run.py
-	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_FAULTS=1 $(PYTHON) tests/campaign/faults.py
-	$(Q)BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 CAMPAIGN_STORM=40 $(PYTHON) tests/campaign/storm.py
+campaign-short: $(CAMPAIGN_NEEDS) ##: the same for half a minute, with SEED (1)
+	+$(Q)CAMPAIGN_CHAINS=60 CAMPAIGN_S3=0 CAMPAIGN_FAULTS=1 CAMPAIGN_STORM=40 \
+	    $(TOGETHER) campaign-chains campaign-faults campaign-storm
+
+CAMPAIGN = BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/campaign
+campaign-chains:
+	$(Q)$(CAMPAIGN)/run.py
+campaign-faults:
+	$(Q)$(CAMPAIGN)/faults.py
+campaign-storm:
+	$(Q)$(CAMPAIGN)/storm.py
 
 $(BUILD)/campaign/faults.so: tests/campaign/faults.c
 	$(SAY) LINK $@
