@@ -18,6 +18,7 @@
 #include "base/fd_io.h"
 #include "base/keyset.h"
 #include "store/made.h"
+#include "store/store.h"
 
 #define SLOT_COUNT 256      /* directories kept open; a power of two */
 #define COMPARE_BYTES ((size_t)16 << 10)
@@ -65,34 +66,18 @@ static int set_errno(struct sheaf_error *error, const struct extract *x, const c
     return errnum == EEXIST ? err_because(error, code, SHEAF_REASON_FILE_EXISTS) : code;
 }
 
-/* Creates the directory `path` and its parents. Symbolic links in `path` are followed, because the
- * user chose this path. */
-static int make_root(char *path, struct made_directories *made)
-{
-    int failed = 0;
-
-    for (char *p = path + 1; *p && (!failed || failed == EEXIST); p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        failed = made_mkdir(path, made);
-        *p = '/';
-    }
-    if (!failed || failed == EEXIST)
-        failed = made_mkdir(path, made);
-    return failed == EEXIST ? 0 : failed;
-}
-
-/* Opens and locks the root directory, so that only one process extracts files there. If the file
- * system has no locks, the extraction continues without a lock. */
+/* Makes, opens and locks the root directory, so that only one process extracts files there.
+ * Symbolic links in the path are followed, because the user chose this path. If the file system has
+ * no locks, the extraction continues without a lock. */
 static int extract_open_root(struct extract *x, const char *directory, struct sheaf_error *error)
 {
-    const int errnum = directory[0] == '\0' ? ENOENT : make_root(x->directory, &x->made);
+    const int code = store_make_directory(directory, &x->made, error);
 
-    if (!errnum)
-        x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (errnum || x->root < 0)
-        return err_errno(error, errnum ? errnum : errno, "%s", directory);
+    if (code != SHEAF_OK)
+        return code;
+    x->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (x->root < 0)
+        return err_errno(error, errno, "%s", directory);
     if (made_lock(x->root, false) == EWOULDBLOCK) {
         made_end(&x->made, false);
         return err_set(error, SHEAF_ERR_EXISTS, "%s: another process is unpacking into it",

@@ -84,6 +84,15 @@ class Unpack(Case):
                 self.assert_error(done, "c.jpg", "record 1", "directory", "sheaf get KEY")
                 self.assertNotIn(b"--resume", done.stderr)
 
+    def test_no_directory(self):
+        pack(make_tree(self.path("in"), {"a.bin": b"x"}), self.path("set"), "webdataset")
+        write(self.path("file"), b"text")
+        os.symlink("nowhere", self.path("dangling"))
+        for name in ("file", "dangling"):
+            done = sheaf("unpack", self.path("set"), self.path(name), status=1)
+            self.assert_error(done, "%s: cannot make the directory" % self.path(name))
+        self.assert_error(sheaf("unpack", self.path("set"), "", status=1), "No such file or directory")
+
 
 if __name__ == "__main__":
     unittest.main()
