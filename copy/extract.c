@@ -150,20 +150,25 @@ static const char *path_problem(const char *path)
 }
 
 /* Opens the directory whose path, relative to `root`, is the first `size` bytes of `path`. Creates
- * missing directories. Returns the descriptor of the directory, or -1 with errno. */
-static int extract_walk(int root, const char *path, size_t size)
+ * missing directories. Sets *there to the length of the part of the path that existed before.
+ * Returns the descriptor of the directory, or -1 with errno. */
+static int extract_walk(int root, const char *path, size_t size, size_t *there)
 {
     char *copy = strndup(path, size);
     char *state = NULL;
     int fd = copy ? root : -1;
 
+    *there = 0;
     for (char *name = copy ? strtok_r(copy, "/", &state) : NULL; name && fd >= 0;
          name = strtok_r(NULL, "/", &state)) {
         const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
         int next = openat(fd, name, flags);
+        const bool made = next < 0 && errno == ENOENT && mkdirat(fd, name, 0777) == 0;
 
-        if (next < 0 && errno == ENOENT && (mkdirat(fd, name, 0777) == 0 || errno == EEXIST))
+        if (made || (next < 0 && errno == EEXIST))
             next = openat(fd, name, flags);
+        if (next >= 0 && !made)
+            *there = (size_t)(name - copy) + strlen(name);
         if (fd != root) {
             const int errnum = errno;
 
@@ -176,10 +181,31 @@ static int extract_walk(int root, const char *path, size_t size)
     return fd;
 }
 
+/* Removes the directories that were made for a file that could not be written, if they are empty.
+ * The path of the innermost directory is the first `size` bytes of `path`. The first `there` bytes
+ * existed before. */
+static void extract_remove_made(int root, const char *path, size_t size, size_t there)
+{
+    while (size > there) {
+        const char *slash = memrchr(path, '/', size);
+        const size_t above = slash ? (size_t)(slash - path) : 0, start = slash ? above + 1 : 0;
+        char *name = strndup(path + start, size - start);
+        size_t ignored;
+        const int fd = name ? extract_walk(root, path, above, &ignored) : -1;
+
+        if (fd >= 0)
+            (void)unlinkat(fd, name, AT_REMOVEDIR);
+        if (fd >= 0 && fd != root)
+            close(fd);
+        free(name);
+        size = above;
+    }
+}
+
 /* Returns the descriptor of the directory whose path is the first `size` bytes of `path`, or -1
- * with errno. The table of open directories owns the descriptor, so the caller must not close
- * it. */
-static int extract_directory_of(struct extract *x, const char *path, size_t size)
+ * with errno. The table of open directories owns the descriptor, so the caller must not close it.
+ * Sets *there to the length of the part of the path that existed before. */
+static int extract_directory_of(struct extract *x, const char *path, size_t size, size_t *there)
 {
     uint32_t hash = 2166136261u;    /* FNV-1a */
     struct directory_slot *slot;
@@ -189,9 +215,11 @@ static int extract_directory_of(struct extract *x, const char *path, size_t size
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ (uint8_t)path[i]) * 16777619u;
     slot = &x->slots[(hash ^ hash >> 16) % SLOT_COUNT];
-    if (slot->path && strncmp(slot->path, path, size) == 0 && slot->path[size] == '\0')
+    if (slot->path && strncmp(slot->path, path, size) == 0 && slot->path[size] == '\0') {
+        *there = size;
         return slot->fd;
-    fd = extract_walk(x->root, path, size);
+    }
+    fd = extract_walk(x->root, path, size, there);
     if (fd < 0)
         return -1;
     copy = strndup(path, size);
@@ -312,26 +340,38 @@ int extract_sync(const struct extract *extract, struct sheaf_error *error)
     return err_errno(error, errno, "%s: cannot be made durable", extract->directory);
 }
 
+/* Writes the file `name` in the open directory. `path` is its path under the root directory. */
+static int extract_put(struct extract *x, int directory, const char *name, const char *path,
+                       const void *data, size_t size, struct sheaf_error *error)
+{
+    bool kept = false;
+    int errnum, code = note_path(x, path, error);
+
+    if (code == SHEAF_OK && x->resume)
+        code = keep_file(x, directory, name, path, data, size, &kept, error);
+    if (code != SHEAF_OK || kept)
+        return code;
+    errnum = extract_write_file(directory, name, data, size, x->resume);
+    return errnum ? set_errno(error, x, path, errnum) : SHEAF_OK;
+}
+
 int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
                  struct sheaf_error *error)
 {
     const char *problem = path_problem(path);
     const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    int directory, errnum, code;
-    bool kept = false;
+    const size_t above = slash ? (size_t)(slash - path) : 0;
+    size_t there = above;
+    int directory, code;
 
     if (problem)
         return err_set(error, SHEAF_ERR_UNSUPPORTED, "%s: the path %s; nothing is written outside "
                        "%s", path, problem, extract->directory);
-    directory = slash ? extract_directory_of(extract, path, (size_t)(slash - path)) : extract->root;
-    if (directory < 0)
-        return set_errno(error, extract, path, errno);
-    code = note_path(extract, path, error);
-    if (code == SHEAF_OK && extract->resume)
-        code = keep_file(extract, directory, name, path, data, size, &kept, error);
-    if (code != SHEAF_OK || kept)
-        return code;
-    errnum = extract_write_file(directory, name, data, size, extract->resume);
-    return errnum ? set_errno(error, extract, path, errnum) : SHEAF_OK;
+    directory = slash ? extract_directory_of(extract, path, above, &there) : extract->root;
+    code = directory < 0 ? set_errno(error, extract, path, errno)
+                         : extract_put(extract, directory, slash ? slash + 1 : path, path, data,
+                                       size, error);
+    if (code != SHEAF_OK)
+        extract_remove_made(extract->root, path, above, there);
+    return code;
 }

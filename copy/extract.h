@@ -26,7 +26,8 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
 /* Writes a new file with this content and creates its parent directories. Refuses an absolute path,
  * a symbolic link in the path, and a component that is empty, "." or "..". Also refuses an existing
  * file, but see `resume` in extract_open. If the process ends at any point, the file is complete or
- * does not exist. */
+ * does not exist. On failure, removes the directories that it has made, and the caller must end the
+ * extraction. */
 int extract_file(struct extract *extract, const char *path, const void *data, size_t size,
                  struct sheaf_error *error);
 

@@ -63,10 +63,30 @@ class LeftNothing(Case):
         self.fails("convert", packed, self.dest, "--format", "recordio", "--memory", "1", says="memory")
         self.fails("unpack", packed, self.dest, says="File too large", limit=0)
         self.fails("get", packed, "0", "-o", self.dest, says="File too large", limit=0)
+        pack(make_tree(self.path("two"), {"a/b/c/0.bin": b"bytes"}), self.path("deep"), "tfrecord")
+        self.fails("unpack", self.path("deep"), self.dest, says="File too large", limit=0)
+        self.fails("get", self.path("deep"), "a/b/c/0", "-o", self.dest, says="File too large", limit=0)
         shard = os.path.join(packed, "shard-000000.tfrecord")
         write(shard, flip(read(shard), 20))
         self.fails("convert", packed, self.dest, "--format", "recordio", says="shard-000000")
         self.fails("unpack", packed, self.dest, says="shard-000000")
+
+    def test_directories_of_samples(self):
+        """A failed unpack removes the directories that it made for a file, but neither others nor those before."""
+        packed, out = self.path("packed"), self.path("out")
+        pack(make_tree(self.path("two"), {"a/b/c/0.bin": bytes(5000), "d/e/1.bin": b"short"}), packed, "tfrecord",
+             "none", "--no-shuffle")
+        os.makedirs(os.path.join(out, "a"))
+        for _ in range(2):
+            done = subprocess.run(["sh", "-c", "ulimit -f 1; exec \"$@\"", "sh", SHEAF, "unpack", packed, out],
+                                  stderr=subprocess.PIPE)
+            self.assertIn(b"File too large", done.stderr)
+            self.assertEqual([places[0] for places in os.walk(out)], [out, os.path.join(out, "a")])
+        write(os.path.join(out, "d", "e"), b"a file in place of a directory")
+        os.rmdir(os.path.join(out, "a"))
+        self.assert_error(sheaf("unpack", packed, out, status=1), "d/e/1.bin")
+        self.assertEqual(sorted(places[0] for places in os.walk(out)),
+                         [out] + [os.path.join(out, name) for name in ("a", "a/b", "a/b/c", "d")])
 
     def test_transfers(self):
         self.fails("fetch", self.path("source", "a", "0.bin"), self.dest, says="File too large", limit=0)
