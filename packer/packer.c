@@ -685,7 +685,7 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
     if (code == SHEAF_OK)
         code = packer_take_key(p, &s);
     if (code == SHEAF_END)
-        return SHEAF_OK;
+        return packer_leave_out(p, &s, s.key, &p->error);
     if (code == SHEAF_OK)
         code = round_labels(p, &s);
     if (code == SHEAF_OK)

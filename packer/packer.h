@@ -153,9 +153,9 @@ const struct cls_words *packer_unread_labels(const struct sheaf_packer *p);
 int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *sample, bool *is_word);
 /* packer_keys.c */
 /* Checks the key of a sample. If an earlier sample has the same key, there are three possibilities:
- * the sample gets a new key, it is left out, or the function returns an error. If this process
- * packs a part of a plan, the plan decides. Otherwise the option duplicate_keys decides. Returns
- * SHEAF_END if the sample was left out. */
+ * the sample gets a new key, the caller must leave it out, or the function returns an error. If
+ * this process packs a part of a plan, the plan decides. Otherwise the option duplicate_keys
+ * decides. Returns SHEAF_END if the caller must leave out the sample. p->error then says why. */
 int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *sample);
 /* Adds the key of a packed sample to the keys that later samples must not have. */
 void packer_remember_key(struct sheaf_packer *p, const char *key);

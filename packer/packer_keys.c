@@ -51,15 +51,12 @@ static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
     return code;
 }
 
-/* Leaves out a sample because of its key. Returns SHEAF_END on success. */
-static int drop_key(struct sheaf_packer *p, struct sheaf_sample *s)
+/* Refuses a sample because of its key. Returns SHEAF_END, and p->error says why the sample is left
+ * out. */
+static int drop_key(struct sheaf_packer *p)
 {
-    struct sheaf_error why;
-    int code;
-
-    err_set(&why, SHEAF_ERR_EXISTS, "left out: a sample with this key is already packed");
-    code = packer_leave_out(p, s, s->key, &why);
-    return code == SHEAF_OK ? SHEAF_END : code;
+    err_set(&p->error, SHEAF_ERR_EXISTS, "left out: a sample with this key is already packed");
+    return SHEAF_END;
 }
 
 /* Handles a sample whose key may be repeated, if this process packs a part of a plan. The plan says
@@ -71,7 +68,7 @@ static int take_planned_key(struct sheaf_packer *p, struct sheaf_sample *s)
 
     if (repeat == NULL)
         return packer_check_key(p, s->key);
-    code = repeat->number == 0 ? drop_key(p, s) : use_number(p, s, repeat->number);
+    code = repeat->number == 0 ? drop_key(p) : use_number(p, s, repeat->number);
     p->duplicates += code == SHEAF_OK || code == SHEAF_END;
     return code;
 }
@@ -85,7 +82,7 @@ int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *s)
     code = packer_check_key(p, s->key);
     if (code != SHEAF_ERR_EXISTS || p->options.duplicate_keys == SHEAF_DUPLICATE_FAIL)
         return code;
-    code = p->options.duplicate_keys == SHEAF_DUPLICATE_NUMBER ? number_key(p, s) : drop_key(p, s);
+    code = p->options.duplicate_keys == SHEAF_DUPLICATE_NUMBER ? number_key(p, s) : drop_key(p);
     p->duplicates += code == SHEAF_OK || code == SHEAF_END;
     return code;
 }
