@@ -99,8 +99,19 @@ size_t fetch_file_next_bytes(const struct fetch_file *file);
 /* Closes a file. The caller must have taken all its parts from the window (the list of outstanding
  * parts). Removes the temporary file, unless the file was finished or is kept for a later run. */
 void fetch_file_close(struct fetch_file *file);
+
+/* ---- fetch_hash.c: the hash of a file's bytes ---- */
+
+/* Begins the hash, if the manifest states a hash of the file, or if the object's ETag may be an
+ * MD5. */
+int fetch_hash_open(struct fetch_file *file, struct sheaf_error *err);
 /* Hashes the next bytes of the file. */
-void fetch_file_hash(struct fetch_file *file, const uint8_t *data, size_t size);
+void fetch_hash_add(struct fetch_file *file, const uint8_t *data, size_t size);
+/* Compares the hash of all bytes with the expected hash. Sets *checked to true if they are equal.
+ * Sets *checked to false if no hash is expected. Returns SHEAF_ERR_CORRUPT if the bytes are
+ * damaged. */
+int fetch_hash_check(struct fetch_file *file, bool *checked, struct sheaf_error *err);
+void fetch_hash_close(struct fetch_file *file);
 
 /* ---- fetch_kept.c: beginnings of files that an earlier run has left ---- */
 

@@ -69,7 +69,7 @@ static bool hash_beginning(struct fetch_file *f, uint64_t size)
 
         if (n == 0)
             break;
-        fetch_file_hash(f, buffer, n);
+        fetch_hash_add(f, buffer, n);
         at += n;
     }
     free(buffer);
