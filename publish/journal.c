@@ -438,26 +438,6 @@ int journal_remove_in(const struct journal *j, const char *directory, const char
     return code;
 }
 
-int journal_put_file(const struct journal *j, const char *url, const void *data, size_t size,
-                     const char *note, const struct store_seen *seen, struct store_seen *now,
-                     struct sheaf_error *err)
-{
-    return store_put_through(url, data, size, j->stage, note, seen, now, err);
-}
-
-int journal_remove_seen(const struct journal *j, const char *url, const struct store_seen *seen,
-                        struct sheaf_error *err)
-{
-    return stage_remove(url, seen, j->stage, err);
-}
-
-int journal_commit(const struct journal *j, struct store_writer *writer,
-                   const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err)
-{
-    writer->stage = j->stage;
-    return store_commit_over(writer, seen, now, err);
-}
-
 int journal_remove(const struct journal *j, const char *name, struct sheaf_error *err)
 {
     return journal_remove_in(j, j->directory, name, err);

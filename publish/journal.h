@@ -144,6 +144,21 @@ int journal_join(struct journal *journal, const struct journal_plan *holder,
 int journal_state(struct journal *journal, enum claim_state state, struct sheaf_error *err);
 /* Returns SHEAF_ERR_CHANGED if another run has claimed the destination. */
 int journal_check(const struct journal *journal, struct sheaf_error *err);
+/* Writes a file of the destination or of the journal. If `url` no longer has the file that the
+ * caller has seen (`seen`), writes nothing and returns an error. `note` is a text that the store
+ * keeps with the file, or NULL. */
+int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
+                     const char *note, const struct store_seen *seen, struct store_seen *now,
+                     struct sheaf_error *err);
+/* Removes the file that was seen. */
+int journal_remove_seen(const struct journal *journal, const char *url,
+                        const struct store_seen *seen, struct sheaf_error *err);
+/* Commits `writer`: the written file gets its final name. `seen` describes what the caller has seen
+ * under this name before: a file, or no file. The call fails if this has changed since. Frees the
+ * writer even after an error. */
+int journal_commit(const struct journal *journal, struct store_writer *writer,
+                   const struct store_seen *seen, struct store_seen *now,
+                   struct sheaf_error *err);
 
 /* ---- Files of the journal -------------------------------------------------------------------- */
 
@@ -163,21 +178,6 @@ int journal_remove_in(const struct journal *journal, const char *directory, cons
                       struct sheaf_error *err);
 /* Removes a file of the journal. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Writes a file of the destination or of the journal. If `url` no longer has the file that the
- * caller has seen (`seen`), writes nothing and returns an error. `note` is a text that the store
- * keeps with the file, or NULL. */
-int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
-                     const char *note, const struct store_seen *seen, struct store_seen *now,
-                     struct sheaf_error *err);
-/* Removes the file that was seen. */
-int journal_remove_seen(const struct journal *journal, const char *url,
-                        const struct store_seen *seen, struct sheaf_error *err);
-/* Commits `writer`: the written file gets its final name. `seen` describes what the caller has seen
- * under this name before: a file, or no file. The call fails if this has changed since. Frees the
- * writer even after an error. */
-int journal_commit(const struct journal *journal, struct store_writer *writer,
-                   const struct store_seen *seen, struct store_seen *now,
-                   struct sheaf_error *err);
 /* Releases the destination: removes the claim and its stage. */
 int journal_release(const struct journal *journal, struct sheaf_error *err);
 /* Removes everything but the claim and its stage. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The claim: which run owns a destination, in DEST/.sheaf-partial/plan. */
+ * The claim: which run owns a destination, in DEST/.sheaf-partial/plan. The run writes and removes
+ * files through the stage of its claim. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,30 @@
 #define PLAN_BYTES ((size_t)64 << 10)
 
 static const char *const states[] = { "looks", "replaces", "ready", "grows", "indexes" };
+
+/* ---- Files that a run with a claim changes --------------------------------------------------- */
+
+int journal_put_file(const struct journal *j, const char *url, const void *data, size_t size,
+                     const char *note, const struct store_seen *seen, struct store_seen *now,
+                     struct sheaf_error *err)
+{
+    return store_put_through(url, data, size, j->stage, note, seen, now, err);
+}
+
+int journal_remove_seen(const struct journal *j, const char *url, const struct store_seen *seen,
+                        struct sheaf_error *err)
+{
+    return stage_remove(url, seen, j->stage, err);
+}
+
+int journal_commit(const struct journal *j, struct store_writer *writer,
+                   const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err)
+{
+    writer->stage = j->stage;
+    return store_commit_over(writer, seen, now, err);
+}
+
+/* ---- Making a claim -------------------------------------------------------------------------- */
 
 static int put_sum(struct buf *text, struct sheaf_error *err)
 {
@@ -146,6 +171,8 @@ int journal_state(struct journal *j, enum claim_state state, struct sheaf_error 
     j->plan.state = state;
     return put_claim(j, &seen, err);
 }
+
+/* ---- Reading a claim ------------------------------------------------------------------------- */
 
 /* Reads one line "WORD value\n" at *text, and stores its value. Returns false if *text does not
  * begin with such a line. */
