@@ -98,7 +98,7 @@ int publish_made(struct output *output, const struct buf *index, struct publish_
                  struct manifest *manifest, const struct store_seen *seen,
                  struct sheaf_error *err);
 
-/* ---- The pieces, also of what is appended (publish_grow.c) ----------------------------------- */
+/* ---- The manifest and the index files for other programs (publish_manifest.c) ---------------- */
 
 /* The destination of a data set's files. */
 struct publish_to {

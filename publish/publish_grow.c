@@ -12,7 +12,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/interop_index.h"
 #include "formats/manifest_growth.h"
 #include "publish/class_counts.h"
 #include "publish/destination.h"
