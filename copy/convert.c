@@ -350,7 +350,8 @@ static uint64_t sample_count(const struct convert *c)
     return c->in.info.is_view ? c->in.info.epoch_samples : c->in.info.samples;
 }
 
-void convert_set_shards(struct convert *c, uint64_t samples, uint64_t bytes)
+/* Sets the number of new shards among which `samples` samples with `bytes` bytes are divided. */
+static void set_shards(struct convert *c, uint64_t samples, uint64_t bytes)
 {
     const struct sheaf_pack_options *o = &c->packing;
 
@@ -372,8 +373,13 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
     const struct sheaf_pack_options *o = &c->packing;
     const bool is_known = !info->is_view && !info->is_stream && info->payload_bytes != 0;
 
-    if (o->split != NULL)
-        return convert_split_deal(c, err);
+    if (o->split != NULL) {
+        const int code = convert_split_deal(c, err);
+
+        if (code == SHEAF_OK)
+            set_shards(c, c->split.samples[0], c->split.bytes[0]);
+        return code;
+    }
     if (!is_anew(c))
         return SHEAF_OK;
     if (o->shard_count != 0 && info->is_stream)
@@ -381,7 +387,7 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
                        "cannot be cut into %" PRIu64 " shards: sheaf index makes a data set of it",
                        info->url, o->shard_count);
     if (o->shard_count != 0 || (is_known && o->shard_bytes != 0))
-        convert_set_shards(c, sample_count(c), info->payload_bytes);
+        set_shards(c, sample_count(c), info->payload_bytes);
     return SHEAF_OK;
 }
 
@@ -557,6 +563,37 @@ static int copy_pass(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
+/* Begins to read the samples again, for the split number `split`. */
+static int begin_split(struct convert *c, uint32_t split, struct sheaf_error *err)
+{
+    const struct sheaf_progress progress = c->in.progress;
+    struct sheaf_reader_options reading = c->reading;
+    struct copying *in = &c->in;
+    const struct watch watch = in->watch;
+    const bool shuffles = in->shuffles;
+    const uint64_t seed = in->seed;
+    int code = convert_packed(c, packer_begin_split(c->packer, split), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    c->split.current = split;
+    c->split.copied = 0;
+    set_shards(c, c->split.samples[split], c->split.bytes[split]);
+    if (split == 0)
+        return SHEAF_OK;
+    /* bad records were already reported when the first split was read */
+    reading.report = NULL;
+    copying_close(in, NULL);
+    copying_init(in, in->dataset, &watch, progress.stage);
+    in->progress = progress;
+    in->shuffles = shuffles;
+    in->seed = seed;
+    code = copying_open(in, &reading, err);
+    if (code == SHEAF_OK)
+        convert_keep(c, c->packing.container);
+    return code;
+}
+
 static int copy_all(struct convert *c, struct sheaf_error *err)
 {
     const uint32_t passes = MAX(c->split.spec.count, 1u);
@@ -564,7 +601,7 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
 
     for (uint32_t s = 0; s < passes && code == SHEAF_OK; s++) {
         if (c->split.spec.count != 0)
-            code = convert_split_begin(c, s, err);
+            code = begin_split(c, s, err);
         if (code == SHEAF_OK)
             code = copy_pass(c, err);
     }

@@ -74,13 +74,9 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats);
 
 /* ---- Splits (convert_split.c) ---------------------------------------------------------------- */
 
-/* Sets the number of new shards among which `samples` samples with `bytes` bytes are divided. */
-void convert_set_shards(struct convert *c, uint64_t samples, uint64_t bytes);
 /* Reads all samples, and decides which split each sample belongs to, in the way in which sheaf_pack
  * divides files. */
 int convert_split_deal(struct convert *c, struct sheaf_error *err);
-/* Begins to read the samples again, for the split number `split`. */
-int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *err);
 /* Returns whether a sample is copied in this reading of the data set. It is copied if it belongs to
  * the current split, or if there are no splits. */
 bool convert_split_wants(const struct convert *c, const struct sheaf_sample *sample);

@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "copy/convert.h"
 #include "packer/field_map.h"
-#include "packer/packer.h"
 #include "reader/reader_features.h"
 
 /* Position of a sample in the order in which samples are divided. */
@@ -215,44 +214,10 @@ int convert_split_deal(struct convert *c, struct sheaf_error *err)
         deal_classes(&d);
         code = split_check_counts(&c->split.spec, c->split.samples, err);
     }
-    if (code == SHEAF_OK) {
+    if (code == SHEAF_OK)
         tell_small(&d);
-        convert_set_shards(c, c->split.samples[0], c->split.bytes[0]);
-    }
     free(d.places);
     free(d.bytes);
-    return code;
-}
-
-/* ---- Copying --------------------------------------------------------------------------------- */
-
-int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *err)
-{
-    const struct sheaf_progress progress = c->in.progress;
-    struct sheaf_reader_options reading = c->reading;
-    struct copying *in = &c->in;
-    const struct watch watch = in->watch;
-    const bool shuffles = in->shuffles;
-    const uint64_t seed = in->seed;
-    int code = convert_packed(c, packer_begin_split(c->packer, split), err);
-
-    if (code != SHEAF_OK)
-        return code;
-    c->split.current = split;
-    c->split.copied = 0;
-    convert_set_shards(c, c->split.samples[split], c->split.bytes[split]);
-    if (split == 0)
-        return SHEAF_OK;
-    /* bad records were already reported when the first split was read */
-    reading.report = NULL;
-    copying_close(in, NULL);
-    copying_init(in, in->dataset, &watch, progress.stage);
-    in->progress = progress;
-    in->shuffles = shuffles;
-    in->seed = seed;
-    code = copying_open(in, &reading, err);
-    if (code == SHEAF_OK)
-        convert_keep(c, c->packing.container);
     return code;
 }
 
