@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tables of functions for the two orders of an epoch (reader/ORDER.md). epoch.c works for both
- * orders, because it calls only these functions. All of them run on the caller's thread.
+ * Tables of functions and values for the two orders of an epoch (reader/ORDER.md). epoch.c works
+ * for both orders, because it calls only these functions. All of them run on the caller's thread.
  *
  * An epoch is divided into lanes, which are sequences of equal length.
  * - In the order of a data set (epoch_order_set.c), all samples form one sequence before shuffling,
@@ -68,6 +68,28 @@ struct epoch_order {
      * results to `comings` in any order. comings->order is the order of the epoch. */
     int (*locate)(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                   struct comings *comings, struct sheaf_error *err);
+
+    /* The following functions are for the fingerprint in a position. A stage is a part of a
+     * training run with weights of its own. Only a view (a mix of data sets) has more than one
+     * stage. */
+    /* Returns the index of the last stage that begins before a certain position. The position is in
+     * the epoch order->epoch, after `rounds` rounds. In a round, each lane (a sequence of samples)
+     * returns one sample. Returns 0 if the position is the beginning of the training run. */
+    size_t (*stage)(const struct sheaf_dataset *dataset, const struct order *order,
+                    uint64_t rounds);
+    /* Sets *stage to the index of the last stage that begins before a certain position. The
+     * position is in the epoch options->epoch. At this position, all ranks together have read
+     * `samples` samples. */
+    int (*stage_after)(const struct sheaf_dataset *dataset,
+                       const struct sheaf_reader_options *options, uint64_t samples, size_t *stage,
+                       struct sheaf_error *err);
+    /* Returns the fingerprint of the data set, computed without the stages after `stage`. */
+    const char *(*fingerprint)(const struct sheaf_dataset *dataset, size_t stage);
+    /* true if a position also contains the beginning of the fingerprint of each source */
+    bool names_sources;
+
+    /* the reason why an epoch has no plan (sheaf_dataset_plan); NULL if it has a plan */
+    const char *no_plan;
 };
 
 extern const struct epoch_order epoch_order_set;        /* version 1 of the order */

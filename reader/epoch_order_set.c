@@ -116,6 +116,32 @@ static uint64_t rounds_of_line(const struct sheaf_dataset *d, const struct order
     return samples / lanes + (order->remainder != SHEAF_DROP && samples % lanes != 0);
 }
 
+static size_t only_stage(const struct sheaf_dataset *d, const struct order *order, uint64_t rounds)
+{
+    (void)d;
+    (void)order;
+    (void)rounds;
+    return 0;
+}
+
+static int only_stage_after(const struct sheaf_dataset *d,
+                            const struct sheaf_reader_options *options, uint64_t samples,
+                            size_t *stage, struct sheaf_error *err)
+{
+    (void)d;
+    (void)options;
+    (void)samples;
+    (void)err;
+    *stage = 0;
+    return SHEAF_OK;
+}
+
+static const char *fingerprint_of_set(const struct sheaf_dataset *d, size_t stage)
+{
+    (void)stage;
+    return d->manifest.fingerprint;
+}
+
 /* ---- Replay --------------------------------------------------------------------------------- */
 
 struct set_replay {
@@ -207,4 +233,5 @@ const struct epoch_order epoch_order_set = {
     .has_ended = lanes_have_ended, .source_epoch = epoch_of_samples,
     .samples = samples_of_member, .steps = steps_of_lane, .open_shards = shards_of_lanes,
     .rounds = rounds_of_line, .replay = set_replay_begin, .locate = locate_in_set,
+    .stage = only_stage, .stage_after = only_stage_after, .fingerprint = fingerprint_of_set,
 };

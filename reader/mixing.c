@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "reader/epoch_order.h"
 #include "reader/locate.h"
+#include "reader/reader_options.h"
 #include "reader/view/source_line.h"
 #include "reader/view/view_replay.h"
 
@@ -518,10 +519,48 @@ static uint64_t mixing_rounds(const struct sheaf_dataset *d, const struct order 
     return mix_rounds(&d->view->mix, order);
 }
 
+static size_t mixing_stage(const struct sheaf_dataset *d, const struct order *order,
+                           uint64_t rounds)
+{
+    const struct mix *mix = &d->view->mix;
+    const uint64_t steps = order->epoch * mix_rounds(mix, order) + rounds;
+    size_t stage = 0;
+
+    while (stage + 1 < mix->stage_count && mix_stage_begin(mix, order, stage + 1) < steps)
+        stage++;
+    return stage;
+}
+
+static int mixing_stage_after(const struct sheaf_dataset *d,
+                              const struct sheaf_reader_options *options, uint64_t samples,
+                              size_t *stage, struct sheaf_error *err)
+{
+    struct order_member member;
+    struct order order;
+    int code = reader_options_order(d, options, &order, &member, err);
+
+    if (code == SHEAF_OK)
+        code = mix_check(&d->view->mix, &order, err);
+    if (code != SHEAF_OK)
+        return code;
+    *stage = mixing_stage(d, &order,
+                          MIN(samples / order.lanes + (samples % order.lanes != 0),
+                              mix_rounds(&d->view->mix, &order)));
+    return SHEAF_OK;
+}
+
+static const char *mixing_fingerprint(const struct sheaf_dataset *d, size_t stage)
+{
+    return d->view->fingerprints[stage];
+}
+
 const struct epoch_order epoch_order_view = {
     .count = mixing_count, .open = mixing_open, .free = mixing_free,
     .begin = mixing_begin, .table_bytes = mixing_table_bytes, .end = mixing_end,
     .next = mixing_next, .has_ended = mixing_has_ended, .source_epoch = mixing_source_epoch,
     .samples = mixing_samples, .steps = mixing_steps, .open_shards = mixing_open_shards,
     .rounds = mixing_rounds, .replay = view_replay_begin, .locate = locate_in_view,
+    .stage = mixing_stage, .stage_after = mixing_stage_after, .fingerprint = mixing_fingerprint,
+    .names_sources = true,
+    .no_plan = "a view has no plan of stretches: each of its samples is drawn by itself",
 };

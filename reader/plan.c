@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/epoch_order.h"
 #include "reader/reader_options.h"
 
 /* Calls `each` for each range of samples that a lane (a sequence of samples) reads. A range ends at
@@ -36,11 +37,11 @@ int sheaf_dataset_plan(const struct sheaf_dataset *d, const struct sheaf_reader_
     struct order_member m;
     struct order order;
     struct order_line line;
+    const char *no_plan = epoch_order_of(d)->no_plan;
     int code = reader_options_order(d, options, &order, &m, err);
 
-    if (code == SHEAF_OK && d->view != NULL)
-        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view has no plan of stretches: each of "
-                       "its samples is drawn by itself", d->url);
+    if (code == SHEAF_OK && no_plan != NULL)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: %s", d->url, no_plan);
     if (code == SHEAF_OK && d->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is read as a stream, and has no plan",
                        d->url);

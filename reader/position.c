@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "formats/manifest_edit.h"
 #include "formats/manifest_growth.h"
-#include "reader/view/view.h"
 #include "reader/epoch.h"
 #include "reader/epoch_order.h"
 #include "reader/reader_options.h"
@@ -102,43 +101,38 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
  * begun; in a round, each lane returns one sample. A view (a mix of data sets) may have stages
  * (parts of a training run with weights of their own). The fingerprint covers only the stages up to
  * the position. So it does not change if a later stage is appended. */
-static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
+static const char *fingerprint_at(const struct sheaf_reader *r, const struct order *order,
                                   uint64_t rounds)
 {
-    return dataset_stage_fingerprint(d, dataset_stage(d, order, rounds));
+    const struct epoch_order *o = r->epoch_order;
+
+    return o->fingerprint(r->dataset, o->stage(r->dataset, order, rounds));
 }
 
 int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
                                  const struct sheaf_reader_options *options, uint64_t samples,
                                  char fingerprint[33], struct sheaf_error *err)
 {
-    struct order_member member;
-    struct order order = { 0 };
-    uint64_t rounds = 0;
+    const struct epoch_order *o = epoch_order_of(d);
+    size_t stage;
+    int code = o->stage_after(d, options, samples, &stage, err);
 
-    if (d->view != NULL) {
-        int code = reader_options_order(d, options, &order, &member, err);
-
-        if (code == SHEAF_OK)
-            code = mix_check(&d->view->mix, &order, err);
-        if (code != SHEAF_OK)
-            return code;
-        rounds = MIN(samples / order.lanes + (samples % order.lanes != 0),
-                     mix_rounds(&d->view->mix, &order));
-    }
-    memcpy(fingerprint, fingerprint_at(d, &order, rounds), FINGERPRINT_SIZE + 1);
-    return SHEAF_OK;
+    if (code == SHEAF_OK)
+        memcpy(fingerprint, o->fingerprint(d, stage), FINGERPRINT_SIZE + 1);
+    return code;
 }
 
 /* Appends the fingerprints of a view's sources to the text of a position. If the view has changed
  * when the position is used, these fingerprints show which source has changed. Appends nothing if
  * the text has no room for all of them. */
-static int add_sources(const struct sheaf_dataset *d, char *text, int size)
+static int add_sources(const struct sheaf_reader *r, char *text, int size)
 {
+    const struct sheaf_dataset *d = r->dataset;
     const size_t end = SHEAF_POSITION_SIZE - CRC_SIZE;
     size_t at = (size_t)size + sizeof(SOURCES_WORD) - 1;
 
-    if (d->view == NULL || d->source_count >= end || at + d->source_count * SOURCE_DIGITS >= end)
+    if (!r->epoch_order->names_sources || d->source_count >= end ||
+        at + d->source_count * SOURCE_DIGITS >= end)
         return size;
     memcpy(text + size, SOURCES_WORD, sizeof(SOURCES_WORD));
     for (size_t i = 0; i < d->source_count; i++, at += SOURCE_DIGITS)
@@ -165,8 +159,7 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
     if (back > r->handed || back > SHEAF_BACK_MOST)
         return SHEAF_ERR_ARGUMENT;
     turns = turns_after(r, r->handed - back);
-    fingerprint = fingerprint_at(r->dataset, o,
-                                 turns / r->own_lanes + (turns % r->own_lanes != 0));
+    fingerprint = fingerprint_at(r, o, turns / r->own_lanes + (turns % r->own_lanes != 0));
     size = snprintf(text, SHEAF_POSITION_SIZE - CRC_SIZE,
                     "sheaf2 %s seed=%" PRIu64 " epoch=%" PRIu64 " shuffle=%d buffer=%" PRIu64
                     " lanes=%u remainder=%s rounds=%" PRIu64 " extra=%" PRIu64
@@ -179,7 +172,7 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
                          " host=%u/%u", r->dataset->host, r->dataset->hosts);
     if (size <= 0 || (size_t)size >= SHEAF_POSITION_SIZE - CRC_SIZE)
         return SHEAF_ERR_LIMIT;
-    size = add_sources(r->dataset, text, size);
+    size = add_sources(r, text, size);
     snprintf(text + size, CRC_SIZE + 1, CRC_WORD "%08" PRIx32, crc32c(0, text, (size_t)size));
     return SHEAF_OK;
 }
@@ -381,17 +374,19 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
 }
 
 /* A position belongs to a data set if it contains the fingerprint of the data set. Returns true if
- * the position `p` belongs to the data set `d`.
+ * the position `p` belongs to the data set of the reader.
  *
  * In a view (a mix of data sets), the fingerprint covers the stages up to the position. (A stage is
  * a part of a training run with weights of its own.) If a stage begins exactly at the position, it
  * may have been appended after the position was saved. So both fingerprints are accepted, with and
  * without this stage. */
-static bool belongs(const struct sheaf_dataset *d, const struct position *p)
+static bool belongs(const struct sheaf_reader *r, const struct position *p)
 {
-    for (size_t i = dataset_stage(d, &p->order, p->rounds + (p->extra != 0));
-         i <= dataset_stage(d, &p->order, p->rounds + 1); i++)
-        if (strcmp(p->fingerprint, dataset_stage_fingerprint(d, i)) == 0)
+    const struct epoch_order *o = r->epoch_order;
+
+    for (size_t i = o->stage(r->dataset, &p->order, p->rounds + (p->extra != 0));
+         i <= o->stage(r->dataset, &p->order, p->rounds + 1); i++)
+        if (strcmp(p->fingerprint, o->fingerprint(r->dataset, i)) == 0)
             return true;
     return false;
 }
@@ -452,7 +447,7 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
                      struct sheaf_error *err)
 {
     const uint32_t members = r->member.world_size * r->member.workers;
-    const bool is_of_this = belongs(r->dataset, p);
+    const bool is_of_this = belongs(r, p);
     uint64_t before;
 
     if (p->hosts != 0 && r->dataset->hosts != 0 &&
@@ -460,7 +455,7 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
          (r->dataset->pipes != NULL &&
           (p->host != r->dataset->host || p->hosts != r->dataset->hosts))))
         return refuse_host(r->dataset, p, err);
-    if (!is_of_this && r->dataset->view != NULL && p->sources[0] != '\0')
+    if (!is_of_this && r->epoch_order->names_sources && p->sources[0] != '\0')
         return position_refuse_view(r->dataset, p, err);
     if (!is_of_this && manifest_grew_from(&r->dataset->manifest, p->fingerprint, FINGERPRINT_SIZE,
                                           &before))
@@ -470,7 +465,7 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
     if (!is_of_this)
         return err_set(err, SHEAF_ERR_CHANGED, "the position belongs to data set %s, but this one "
                        "is %s", p->fingerprint,
-                       fingerprint_at(r->dataset, &p->order, p->rounds + (p->extra != 0)));
+                       fingerprint_at(r, &p->order, p->rounds + (p->extra != 0)));
     if (p->order.lanes % members != 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the position has %u lane%s, which are not a "
                        "multiple of %u rank%s x %u worker%s", p->order.lanes,

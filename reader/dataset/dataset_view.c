@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions for which a view (a mix of data sets) needs code of its own. They return the stage at a
- * position of an epoch, and the samples that an epoch can draw. A stage is a part of a training run
- * with weights of its own. */
+ * Returns the samples that an epoch can draw. In a view (a mix of data sets), these are the chosen
+ * samples. */
 #include "reader/dataset/dataset_view.h"
-
-size_t dataset_stage(const struct sheaf_dataset *d, const struct order *order, uint64_t rounds)
-{
-    const struct mix *mix = d->view == NULL ? NULL : &d->view->mix;
-    uint64_t steps;
-    size_t stage = 0;
-
-    if (mix == NULL)
-        return 0;
-    steps = order->epoch * mix_rounds(mix, order) + rounds;
-    while (stage + 1 < mix->stage_count && mix_stage_begin(mix, order, stage + 1) < steps)
-        stage++;
-    return stage;
-}
-
-const char *dataset_stage_fingerprint(const struct sheaf_dataset *d, size_t stage)
-{
-    return d->view == NULL ? d->manifest.fingerprint : d->view->fingerprints[stage];
-}
 
 uint64_t dataset_epoch_samples(const struct sheaf_dataset *d)
 {

@@ -21,18 +21,6 @@ struct dataset_view {
     char (*fingerprints)[33];
 };
 
-/* A stage is a part of a training run of a view, with weights of its own. Returns the index of the
- * last stage that begins before a certain position. The position is in the epoch order->epoch,
- * after `rounds` rounds. In a round, each lane (a sequence of samples) returns one sample.
- *
- * Returns 0 if the data set is not a view, or if the position is the beginning of the run. */
-size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
-                     uint64_t rounds);
-/* Returns the fingerprint of a view (a mix of data sets) without the stages after `stage`. (A stage
- * is a part of a training run with weights of its own.) Returns the usual fingerprint if the data
- * set is not a view. */
-const char *dataset_stage_fingerprint(const struct sheaf_dataset *dataset, size_t stage);
-
 /* Returns the number of samples in an epoch. */
 uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
 /* Returns the number of different samples in an epoch. In a view (a mix of data sets), these are
