@@ -129,7 +129,7 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .manifest_json = d->manifest_json,
         .source_count = d->sources == NULL ? 1 : d->source_count,
         .is_view = d->view != NULL,
-        .epoch_samples = dataset_epoch_samples(d),
+        .epoch_samples = d->view != NULL ? d->view->mix.samples : dataset_samples(d),
         .host = d->host,
         .hosts = d->hosts,
         .all_shards = d->hosts != 0 ? d->all_shards : d->manifest.shard_count,

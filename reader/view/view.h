@@ -7,7 +7,7 @@
 #define READER_VIEW_VIEW_H
 
 #include "reader/dataset/dataset.h"
-#include "reader/dataset/dataset_view.h"
+#include "reader/view/dataset_view.h"
 
 /* Opens the view (a mix of data sets) that is stored at `url`. Returns SHEAF_END if `url` is not a
  * view, and SHEAF_ERR_UNSUPPORTED if its document has an invalid value. */

@@ -2,12 +2,7 @@
  *
  * Returns the samples that an epoch can draw. In a view (a mix of data sets), these are the chosen
  * samples. */
-#include "reader/dataset/dataset_view.h"
-
-uint64_t dataset_epoch_samples(const struct sheaf_dataset *d)
-{
-    return d->view != NULL ? d->view->mix.samples : dataset_samples(d);
-}
+#include "reader/view/dataset_view.h"
 
 uint64_t dataset_chosen_count(const struct sheaf_dataset *d)
 {

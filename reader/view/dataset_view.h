@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * State of a data set that is a view (a mix of data sets): the document that describes the view,
- * and values from which the order of samples is computed. view/view.h opens a view. */
-#ifndef READER_DATASET_VIEW_H
-#define READER_DATASET_VIEW_H
+ * and values from which the order of samples is computed. view.h opens a view. */
+#ifndef READER_VIEW_DATASET_VIEW_H
+#define READER_VIEW_DATASET_VIEW_H
 
 #include "formats/view.h"
 #include "reader/dataset/dataset.h"
@@ -21,8 +21,6 @@ struct dataset_view {
     char (*fingerprints)[33];
 };
 
-/* Returns the number of samples in an epoch. */
-uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
 /* Returns the number of different samples in an epoch. In a view (a mix of data sets), these are
  * the chosen samples, and otherwise all samples of the data set. */
 uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/dataset/labels.h"
-#include "reader/dataset/dataset_view.h"
+#include "reader/view/dataset_view.h"
 
 /* Largest number of samples for which labels are read. For more samples, the index that contains
  * the labels would be larger than 150 MB. */
