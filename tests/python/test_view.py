@@ -48,6 +48,12 @@ class View(Case):
         return [sample.key for sample in sheaf.Reader(self.path(name + ".view"), seed=3,
                                                       shuffle_buffer=8, **options)]
 
+    def test_a_view_has_no_plan(self):
+        self.assertEqual(sheaf.Dataset(self.path("large"))._planned(), 60)
+        for name in VIEWS:
+            with self.assertRaisesRegex(sheaf.UnsupportedError, "a view has no plan of stretches"):
+                sheaf.Dataset(self.path(name + ".view"))._planned()
+
     def test_labels_and_classes_are_sets(self):
         def labels(where):
             view = sheaf.View(self.path("large"), where=where)
