@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "publish/output_remove.h"
+#include "publish/reports.h"
 #include "publish/several.h"
 #include "publish/strays.h"
 #include "store/over.h"
@@ -87,8 +88,16 @@ static int check_strays(void *files, struct sheaf_error *err)
     for (size_t i = 0; i < FILE_SKIPPED && code == SHEAF_OK; i++)
         code = strays_check_table(f->urls[i], &f->seen[i], err);
     for (size_t i = FILE_SKIPPED; i < count && code == SHEAF_OK; i++)
-        code = strays_check_report(f->urls[i], &f->seen[i], f->reports[i - FILE_SKIPPED], err);
+        code = reports_check(f->output, f->urls[i], &f->seen[i], f->reports[i - FILE_SKIPPED],
+                             err);
     return code;
+}
+
+static int note_reports(void *files, struct sheaf_error *err)
+{
+    const struct publish_files *f = files;
+
+    return f->reports[0] == NULL ? SHEAF_OK : reports_note(f->output, f->reports, err);
 }
 
 static int make_index(void *files, struct sheaf_error *err)
@@ -102,7 +111,7 @@ int publish_files_make(struct publish_files *f, struct publish_index *index,
                        struct sheaf_error *err)
 {
     const struct several_task tasks[] = { { make_index, f }, { check_claim, f },
-                                          { check_strays, f } };
+                                          { check_strays, f }, { note_reports, f } };
 
     f->index = index;
     return several_tasks(f->output->dest, tasks, COUNT_OF(tasks), err);
@@ -132,25 +141,15 @@ static int publish_files_put_keys(void *files, struct sheaf_error *err)
                                              err) : code;
 }
 
-static int put_report(const struct publish_files *f, size_t kind, const struct buf *lines,
-                      struct sheaf_error *err)
-{
-    struct store_seen now;
-
-    return lines->size == 0 ? SHEAF_OK
-                            : journal_put_file(&f->output->journal, f->urls[kind], lines->data,
-                                               lines->size, NULL, &f->seen[kind], &now, err);
-}
-
 static int put_reports(void *files, struct sheaf_error *err)
 {
     const struct publish_files *f = files;
-    int code;
+    const size_t count = publish_files_count_of(f);
+    int code = SHEAF_OK;
 
-    if (f->reports[0] == NULL)
-        return SHEAF_OK;
-    code = put_report(f, FILE_SKIPPED, f->reports[0], err);
-    return code == SHEAF_OK ? put_report(f, FILE_CONVERTED, f->reports[1], err) : code;
+    for (size_t i = FILE_SKIPPED; i < count && code == SHEAF_OK; i++)
+        code = reports_put(f->output, f->urls[i], &f->seen[i], f->reports[i - FILE_SKIPPED], err);
+    return code;
 }
 
 int publish_files_put(struct publish_files *f, const char *fingerprint, struct sheaf_error *err)

@@ -43,27 +43,6 @@ int strays_check_table(const char *url, const struct store_seen *seen, struct sh
                    "it away and run this again", url);
 }
 
-int strays_check_report(const char *url, const struct store_seen *seen, const struct buf *lines,
-                        struct sheaf_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    bool is_own = lines->size != 0 && seen->bytes == lines->size;
-    int code = SHEAF_OK;
-
-    if (!seen->is_there)
-        return SHEAF_OK;
-    if (is_own) {
-        code = store_get(url, lines->size, &text, &size, err);
-        is_own = code == SHEAF_OK && size == lines->size && memcmp(text, lines->data, size) == 0;
-        free(text);
-    }
-    if (is_own || (code != SHEAF_OK && code != SHEAF_ERR_LIMIT))
-        return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and is not the report of this run: "
-                   "move it away and run this again", url);
-}
-
 /* ---- All tables of an output ----------------------------------------------------------------- */
 
 static int strays_check_one(const struct output *o, const char *directory, const char *name,

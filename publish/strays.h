@@ -6,11 +6,11 @@
  *
  * A run that claims a destination looks for stray files first (see INSPECT_STRAY). But another
  * program may write one later, for example between `sheaf plan` and `sheaf commit`. So the
- * functions below are called before a file is written. The content shows whose file it is. */
+ * functions below are called before a file is written. The content shows whose file it is. For
+ * reports, reports_check does this. */
 #ifndef PUBLISH_STRAYS_H
 #define PUBLISH_STRAYS_H
 
-#include "base/buf.h"
 #include "publish/output.h"
 #include "store/store.h"
 
@@ -20,11 +20,6 @@ int strays_is_stray(const char *url, bool *is, struct sheaf_error *err);
 /* Checks the file that the caller has seen at `url`, the name of an index or a table of keys.
  * Returns SHEAF_ERR_EXISTS if the file is neither of the two. */
 int strays_check_table(const char *url, const struct store_seen *seen, struct sheaf_error *err);
-/* Checks the file that the caller has seen at `url`, the name of a report. Returns SHEAF_ERR_EXISTS
- * if its content differs from `lines`. If it is equal, this run was killed before, after it had
- * written the report. */
-int strays_check_report(const char *url, const struct store_seen *seen, const struct buf *lines,
-                        struct sheaf_error *err);
 /* Checks that the tables that the run will write in its destination replace no stray file. Returns
  * SHEAF_ERR_EXISTS if they do. */
 int strays_check_tables(const struct output *output, struct sheaf_error *err);

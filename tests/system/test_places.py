@@ -4,8 +4,10 @@
 index. Files of other programs must stay."""
 
 import os
+import shutil
 import unittest
 
+import jpegs
 import support
 from support import Case, held, make_tree, read, released, sheaf, write
 
@@ -272,6 +274,34 @@ class Places(Case):
         sheaf(*words, "--resume")
         sheaf("verify", self.dest)
         self.assertEqual(read(os.path.join(self.dest, "skipped.tsv")), own)
+
+    def test_a_report_of_a_source_that_has_changed_since(self):
+        """A run was killed after it had written its report, and the source was changed. The resumed run has another
+        report, or none. It recognises its own earlier reports, and a stray file stays."""
+        good = jpegs.jpeg(seed=1)
+        words = ("pack", self.one, self.dest, *self.options, "--on-error", "skip")
+        report = os.path.join(self.dest, "skipped.tsv")
+        for contents in ((b"GIF89a", good), (b"GIF89a", b"no image"), (b"GIF89a", good[:4], b"no image", good)):
+            with self.subTest(contents=[content[:8] for content in contents]):
+                shutil.rmtree(self.dest, ignore_errors=True)
+                before, more = None, ()
+                for content in contents[:-1]:
+                    make_tree(self.one, {"cat/bad.jpg": content.ljust(len(good), b"-")})
+                    run, mark = held(self, "dataset.json", *words, *more)
+                    run.kill()
+                    run.communicate()
+                    os.unlink(mark)
+                    self.assertNotIn(read(report), (before, b""))
+                    before, more = read(report), ("--resume",)
+                make_tree(self.one, {"cat/bad.jpg": contents[-1].ljust(len(good), b"-")})
+                write(report, b"mine")
+                self.assert_error(sheaf(*words, "--resume", status=1), "is not the report of this run")
+                self.assertEqual(read(report), b"mine")
+                write(report, before)
+                sheaf(*words, "--resume")
+                sheaf("verify", self.dest)
+                self.assertEqual(os.path.exists(report), contents[-1] != good)
+                self.assertFalse(os.path.exists(os.path.join(self.dest, ".sheaf-partial")))
 
     def test_a_stray_table_of_keys(self):
         """`sheaf index --keys` replaces a table of keys that Sheaf has written, even if it is damaged."""
