@@ -116,8 +116,6 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
     return store_put_over(url, text, strlen(text), seen, &put, l->error);
 }
 
-#define WITHDRAW_TRIES 5        /* Each run that lost its claim can interfere once. */
-
 /* Removes the manifest that was found, and first stores a copy of it. In a store such as S3,
  * replaces the manifest by a stand-in, a short file that stays.
  *
