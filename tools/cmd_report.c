@@ -176,9 +176,7 @@ static int cmd_report(const struct command *command, int argc, char **argv)
         return status;
     if (path == NULL)
         return misuse("report: --output is required");
-    status = options_exclude("no-shuffle", "shuffle-buffer");
-    if (status < 0)
-        status = replace_check(path, "a report of sheaf", "name=generator content=\"sheaf ");
+    status = replace_check(path, "a report of sheaf", "name=generator content=\"sheaf ");
     return status >= 0 ? status : cmd_report_do(argv, count, &options, verify, path);
 }
 

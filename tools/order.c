@@ -72,17 +72,15 @@ static int take_hyperparameters(struct order_options *order, const struct sheaf_
 int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader)
 {
-    int status = options_exclude("no-shuffle", "shuffle-buffer");
-
-    if (status >= 0)
-        return status;
     if (order->workers > UINT32_MAX || order->worker >= order->workers)
         return misuse("--worker is %llu, expected less than --workers %llu",
                       (unsigned long long)order->worker, (unsigned long long)order->workers);
-    if (channel != NULL)
-        status = take_hyperparameters(order, channel, reader);
-    if (status >= 0)
-        return status;
+    if (channel != NULL) {
+        const int status = take_hyperparameters(order, channel, reader);
+
+        if (status >= 0)
+            return status;
+    }
     reader->worker = (uint32_t)order->worker;
     reader->workers = (uint32_t)order->workers;
     reader->lanes = (uint32_t)order->lanes;

@@ -68,7 +68,7 @@ void order_options_init(struct order_options *order);
 
 /* Completes the reader's options `reader` with the options that the user gave. If the user gave no
  * rank and world size, takes them from the environment. If there is more than one process, prints
- * the rank and world size on standard error. Refuses --shuffle-buffer together with --no-shuffle.
+ * the rank and world size on standard error.
  *
  * If `channel` is not NULL, takes other missing options, such as the seed, from the hyperparameters
  * of the SageMaker job. Also stores these options in `order`.

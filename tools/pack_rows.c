@@ -59,12 +59,6 @@ int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *opti
 {
     if (!lists->has_container)
         return misuse("%s: --format is required: %s", command_name, container_names());
-    if (options->no_shuffle && options->split == NULL) {
-        const int status = options_exclude("no-shuffle", "seed");
-
-        if (status >= 0)
-            return status;
-    }
     return pack_rows_take(lists, options);
 }
 

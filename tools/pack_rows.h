@@ -26,7 +26,7 @@ void pack_rows_init(struct pack_lists *lists, struct sheaf_pack_options *options
  * an error and returns the exit status. */
 int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options);
 /* Does the same as pack_rows_take, but also refuses the options if the user did not give a
- * container (--format), or gave a seed for samples that are neither shuffled nor split. */
+ * container (--format). */
 int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *options);
 
 /* Prints the number of skipped files on standard error, if the user gave --quiet. Without --quiet,

@@ -262,8 +262,7 @@ class Reader(_sheaf.Reader):
     The order depends only on the data set, seed (0), epoch (0), lanes (0) and shuffle_buffer (10000 samples). If one
     of these options is not given and the data set is a Channel, the job's hyperparameters determine it. lanes=0 means
     world_size x workers. remainder is "keep", "drop" or "pad"; "auto" means "pad" if world_size > 1, otherwise
-    "keep". With no_shuffle=True, samples come in the order of the data set, and shuffle_buffer is refused. The seed is
-    not refused, because the seeds of the samples depend on it.
+    "keep".
 
     If rank and world_size are not given, they are found in torch.distributed or in the environment (torchrun, Open
     MPI, Slurm, SageMaker). rank=0, world_size=1 reads everything in any case. In the workers of a DataLoader over an
@@ -293,7 +292,6 @@ class Reader(_sheaf.Reader):
                  offline: bool = False, _arena: Optional[_sheaf.Arena] = None) -> None:
         _, cache = _one(None, cache=cache, cache_directory=cache_directory)
         _check_reading(on_corrupt, max_corrupt, columns, missing)
-        _needs("no_shuffle=False", not no_shuffle, shuffle_buffer=shuffle_buffer)
         kept_bytes = _size(_CACHE_BYTES, cache_size=cache_size, cache_bytes=cache_bytes)
         has_cache = cache is not None or isinstance(source, Dataset)    # an open data set may have its own
         _needs("cache", has_cache, cache_size=cache_size, cache_bytes=cache_bytes)

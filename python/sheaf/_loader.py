@@ -164,7 +164,7 @@ def place_of(state: Dict[str, Any], order: Order, samples_of: Callable[[int], Op
         raise sheaf.ChangedError(next(filter(None, grown), None) or
                                  "the state is of data set %s, but this one is %s"
                                  % (state["fingerprint"], fingerprint))
-    for name in ("seed", "no_shuffle") + (() if order.no_shuffle else ("shuffle_buffer",)):
+    for name in ("seed", "no_shuffle", "shuffle_buffer"):
         if state[name] != getattr(order, name):
             raise sheaf.ArgumentError("%s of this loader is %r, but the state has %r: the samples "
                                       "that follow would be others"

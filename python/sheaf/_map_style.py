@@ -140,7 +140,6 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 raise TypeError("Dataset() got an unexpected keyword argument %r" % name)
         sheaf._check_reading(**{name: reader[name] for name in ("on_corrupt", "max_corrupt", "columns", "missing")
                                 if name in reader})
-        sheaf._needs("no_shuffle=False", not no_shuffle, shuffle_buffer=shuffle_buffer)
         _, cache = sheaf._one(None, cache=cache, cache_directory=cache_directory)
         self.dataset = source if isinstance(source, sheaf.Dataset) else \
             sheaf.Dataset(source, cache=cache, offline=offline)

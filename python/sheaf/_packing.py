@@ -15,7 +15,7 @@ from . import _sheaf
 from ._rows import are_numbers, not_numbers, plain
 from ._sheaf import ArgumentError
 from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _check_images,
-                     _check_packing, _needs, _noted, _s3, _size, _text, _told)
+                     _check_packing, _noted, _s3, _size, _text, _told)
 
 MEMORY_BYTES = 512 << 20            # the defaults of packing
 SHARD_BYTES = 150000000
@@ -236,7 +236,6 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
         sheaf.pack("images/", "shards/", transform=smaller, version="256", jobs=8)"""
     _check_packing(on_error, on_change, max_skipped, shard_bytes if shard_size is None else shard_size, shard_count)
     _check_images(fix_images, resize, resize_mode, quality)
-    _needs("no_shuffle=False or split", not no_shuffle or split, seed=seed)
     size = _size(SHARD_BYTES, shard_size=shard_size, shard_bytes=shard_bytes)
     images = dict(fix_images=fix_images, quality=quality, resize=resize, resize_mode=resize_mode)
     writing = dict(format=format, codec=codec, prefix=prefix, on_error=on_error, resume=resume,
@@ -322,7 +321,6 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
     for such a plan, and is as in convert()."""
     _check_packing(on_error, on_change, max_skipped, shard_bytes if shard_size is None else shard_size, shard_count)
     _check_images(fix_images, resize, resize_mode, quality)
-    _needs("no_shuffle=False or split", not no_shuffle or split, seed=seed or None)
     with _class_file(classes) as file:
         return PackResult(**_sheaf.plan(
             source, dest, plan, format=format, codec=codec,

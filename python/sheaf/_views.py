@@ -123,7 +123,7 @@ class View:
                 progress: Optional[Callable[[int, int], Any]]) -> List[int]:
         dataset, chosen = self._source(i), []
         reader = sheaf.Reader(dataset, cache=self._cache, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1,
-                              seed=0, epoch=0, lanes=1)
+                              seed=0, epoch=0, lanes=1, shuffle_buffer=0)
         judged = 0
         for batch in reader.batches(PROGRESS_EVERY):
             for sample in batch:
@@ -326,7 +326,6 @@ def locate(source: Union[sheaf.Source, "sheaf.Dataset"], wanted: Union[str, int,
             print(coming.epoch, coming.rank, coming.step)"""
     if batch is not None and batch < 1:
         raise sheaf.ArgumentError("batch is %r: expected a whole number above 0" % (batch,))
-    sheaf._needs("no_shuffle=False", not order.get("no_shuffle"), shuffle_buffer=order.get("shuffle_buffer"))
     dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
     found = dataset.get([wanted] if isinstance(wanted, (str, int)) else list(wanted))
     keys, numbers = list(found.keys), [sample.number for sample in found]

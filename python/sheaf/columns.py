@@ -246,8 +246,8 @@ def _samples(dataset: Path, first: int, end: int) -> Iterator[Numbered]:
         return
     is_whole = first == 0 and end == len(_opened(dataset))
     source: Source = dataset if is_whole else View(dataset, where={"range": [first, end]})
-    with Reader(source, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1, seed=0, epoch=0,
-                lanes=1) as reader:
+    with Reader(source, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1, seed=0, epoch=0, lanes=1,
+                shuffle_buffer=0) as reader:
         for number, sample in enumerate(reader, first):
             yield number, {"__key__": sample.key, "__label__": sample.label,
                            **{name: bytes(sample[name]) for name in sample}}

@@ -49,7 +49,7 @@ class Settings:
     def options(self):
         words = ["--format", self.container, "--codec", self.codec, *self.cut]
         words += ["--label-base", self.base] if self.base else []
-        words += ["--seed", self.seed] if self.seed and (self.shuffle or self.split) else []
+        words += ["--seed", self.seed] if self.seed else []
         words += [] if self.shuffle else ["--no-shuffle"]
         words += ["--on-error", "skip"] if self.skip else []
         words += ["--on-change", "skip"] if self.skip_changed else []

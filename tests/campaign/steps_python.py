@@ -142,8 +142,9 @@ class Epochs:
         self.lanes = chance.choice([1, 12])
         self.remainder = chance.choice(["auto", "pad", "drop", "keep"])
         self.first, self.lines = chance.choice([0, 3]), {}
-        self.options = {"seed": self.seed, "lanes": self.lanes, "remainder": self.remainder, "epoch": self.first,
-                        **({"shuffle_buffer": self.buffer} if self.shuffle else {"no_shuffle": True})}
+        self.options = {"seed": self.seed, "no_shuffle": not self.shuffle, "lanes": self.lanes,
+                        "shuffle_buffer": self.buffer, "remainder": self.remainder,
+                        "epoch": self.first}
         if not shards.is_local and chance.random() < 0.5:
             self.options["cache_directory"] = chain.new("cache")
 
@@ -282,8 +283,8 @@ def epoch_of_each(chain, shards):
     world = 1 if shards.is_stream else chance.choice([1, 1, 2])
     seed, shuffle = chance.choice([0, 7]), chance.random() < 0.8
     task = {"how": "epoch", "sources": shards.arguments, "world": world,
-            "batch": chance.choice([1, 7, 50]), "options": {
-                "seed": seed, "epoch": 1, **({"shuffle_buffer": 10} if shuffle else {"no_shuffle": True})}}
+            "batch": chance.choice([1, 7, 50]), "options": {"seed": seed, "no_shuffle": not shuffle,
+                                                            "shuffle_buffer": 10, "epoch": 1}}
     lines = [Run(chain, {**task, "workers": workers}).lines()
              for workers in (0, chance.choice([1, 2, 3]))]
     chain.equal(lines[1], lines[0], "the batches with workers")

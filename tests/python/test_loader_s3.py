@@ -116,15 +116,14 @@ class FromS3(Case):
         name = sorted(name for name in self.objects if name.endswith(".tar"))[2]
         good = self.objects[name]
         damaged = fake_s3.Object(good.data[:1000] + b"?" * (len(good.data) - 1000))
-        order = {"no_shuffle": True, "shuffle_buffer": None}
         for broken in (None, damaged):
             for workers in (0, 2):
-                whole = list(self.loader(self.set, **order))
+                whole = list(self.loader(self.set, no_shuffle=True))
                 if broken is None:
                     del self.objects[name]
                 else:
                     self.objects[name] = broken
-                loader, given = self.loader(workers=workers, **order), []
+                loader, given = self.loader(workers=workers, no_shuffle=True), []
                 with self.assertRaises(sheaf.Error) as caught:
                     for batch in loader:
                         given.append(batch)
@@ -134,7 +133,7 @@ class FromS3(Case):
                 state = loader.state_dict()
                 loader.close()
                 self.objects[name] = good
-                again = self.loader(workers=2 - workers, **order)
+                again = self.loader(workers=2 - workers, no_shuffle=True)
                 again.load_state_dict(state)
                 self.assertEqual(list(again), whole[len(given):])
                 again.close()

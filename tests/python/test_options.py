@@ -118,23 +118,19 @@ class Options(Case):
         mode = dict(resize_mode="longer"), "resize_mode='longer' requires resize"
         quality = dict(quality=80), "quality=80 requires fix_images or resize"
         shards = dict(shard_size="1MB", shard_count=2), "shard_size='1MB' and shard_count=2 exclude each other"
-        buffer = dict(no_shuffle=True, shuffle_buffer=5), "shuffle_buffer=5 requires no_shuffle=False"
-        seed = dict(no_shuffle=True, seed=3), "seed=3 requires no_shuffle=False or split"
-        calls = [(sheaf.Reader, (folder,), (corrupt, missing, cache, buffer)),
-                 (sheaf.locate, (folder, 0), (buffer,)),
+        calls = [(sheaf.Reader, (folder,), (corrupt, missing, cache)),
                  (sheaf.Dataset(folder).get, ([0],), (missing,)),
                  (sheaf.convert, (folder, to, ), (corrupt, missing, cache, mode, quality, shards,
                                                   (dict(seed=3), "seed=3 requires shuffle or split"))),
                  (sheaf.unpack, (folder, to), (corrupt, missing, cache)),
-                 (sheaf.pack, (tree, to), (skipped, changed, mode, quality, shards, seed)),
-                 (sheaf.plan, (tree, to, to + ".plan"), (skipped, changed, mode, quality, shards, seed)),
-                 (sheaf.pack, (iter(()), to), ((dict(no_shuffle=True, seed=0), "seed=0 requires no_shuffle=False"),)),
+                 (sheaf.pack, (tree, to), (skipped, changed, mode, quality, shards)),
+                 (sheaf.plan, (tree, to, to + ".plan"), (skipped, changed, mode, quality, shards)),
                  (sheaf.append, (tree, folder), (skipped, changed, shards)),
                  (sheaf.pipe, (tree, to), ((dict(seed=3), "seed=3 requires shuffle=True"),)),
                  (sheaf.index, (folder,), ((dict(keys=True, overwrite=True), "keys=True writes dataset.keys only"),)),
                  (sheaf.edit, (folder,), ((dict(purge=True, unknown_keys="skip"), "unknown_keys='skip' requires"),))]
         try:
-            calls.append((importlib.import_module("sheaf.torch").Dataset, (folder,), (corrupt, missing, buffer)))
+            calls.append((importlib.import_module("sheaf.torch").Dataset, (folder,), (corrupt, missing)))
         except ImportError:
             pass
         for function, arguments, options in calls:
@@ -144,11 +140,6 @@ class Options(Case):
                     function(*arguments, **option, **more)
         self.assertFalse(os.path.exists(to))
         sheaf.append(tree, folder, quality=80)      # the data set may have the option that this one needs
-        seeds = [[sample.seed for sample in sheaf.Reader(folder, no_shuffle=True, seed=seed)] for seed in (3, 4)]
-        self.assertNotEqual(*seeds)
-        with open(os.path.join(tree, "b.txt"), "wb") as file:
-            file.write(b"text")
-        sheaf.pack(tree, to, format="tfrecord", no_shuffle=True, seed=3, split="a=0.5,b=0.5")
 
     def test_tens_of_thousands_of_threads(self):
         """A process with that many threads would run out of memory mappings and crash."""

@@ -72,10 +72,10 @@ class PixelsCase(Case):
             (key, {"jpg": data if i % 10 else damaged(data)}, i % 3)
             for i, (key, data) in enumerate(cls.photos.items())])
 
-    def loader(self, source=None, batch_size=8, size=24, shuffle_buffer=40, **options):
+    def loader(self, source=None, batch_size=8, size=24, **options):
         threads, layout = options.pop("threads", 2), options.pop("layout", "nchw")
         made = sheaf.torch.DataLoader(
-            source or self.set, batch_size, seed=5, shuffle_buffer=shuffle_buffer,
+            source or self.set, batch_size, seed=5, shuffle_buffer=40,
             pixels=sheaf.Pixels(size, threads=threads, layout=layout), **options)
         self.addCleanup(made.close)
         return made
@@ -292,7 +292,7 @@ class LoaderTest(PixelsCase):
                                  ([()] * 6, None), ([(1,) * (1 + i % 2) for i in range(6)], None)):
             source = pack(self.path("labels"), [("%d" % i, {"jpg": photos[i]}, labels[i]) for i in range(6)],
                           overwrite=True, classes=None)
-            batch = next(iter(self.loader(source, batch_size=6, shuffle_buffer=None, no_shuffle=True)))
+            batch = next(iter(self.loader(source, batch_size=6, no_shuffle=True)))
             if expected is None:
                 self.assertIsNone(batch.labels)
             else:

@@ -286,17 +286,6 @@ class ResumeTest(LoaderCase):
         read = [dataset[number] for number in before] + other.__getitems__(list(again))
         self.assertEqual(read, sum(self.loader(), []))
 
-    def test_the_shuffle_buffer_of_an_older_state_without_shuffling(self):
-        """Release 0.3 allowed shuffle_buffer together with no_shuffle, and saved it."""
-        sampler = sheaf.torch.Dataset(self.set, no_shuffle=True).sampler()
-        whole = list(sheaf.torch.Dataset(self.set, no_shuffle=True).sampler())
-        state = dict(sampler.state_dict(), shuffle_buffer=60, start=16)
-        sampler.load_state_dict(state)
-        self.assertEqual(len(list(sampler)), len(whole) - 16)
-        shuffled = sheaf.torch.Dataset(self.set).sampler()
-        with self.assertRaisesRegex(sheaf.ArgumentError, "shuffle_buffer of this loader is 10000, but the state has 60"):
-            shuffled.load_state_dict(dict(state, no_shuffle=False))
-
     # ---- Ranks --------------------------------------------------------------------------------
 
     def run_ranks(self, world, stop, state):

@@ -49,7 +49,7 @@ class SamplesTest(TorchCase):
         mixed = pack(self.path("mixed"), [("a/%d" % i, {"bin": b"x"}, i % 7 if i != 3 else None)
                                           for i in range(8)])
         loader = self.loader(mixed, 4, decode=sheaf.torch.to_dict, collate_fn=None,
-                             shuffle_buffer=None, no_shuffle=True)
+                             no_shuffle=True)
         with self.assertRaisesRegex(KeyError, r"the sample 'a/3' has no '__label__', but .*'bin'"):
             for batch in loader:
                 pass

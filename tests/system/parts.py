@@ -77,7 +77,7 @@ class Parts:
                 ("recordio", "none", ("--split", "train=0.7,val=0.3", "--index", "mxnet")),
                 ("webdataset", "none", ("--split", "train=3/class,val=rest", "--index",
                                         "wids,energon,dali")),
-                ("tfrecord", "gzip", ("--no-shuffle", "--seed", "7", "--split", "a=0.5,b=0.5")),
+                ("tfrecord", "gzip", ("--no-shuffle", "--seed", "7")),
                 ("webdataset", "lz4", ("--label-base", "1", "--prefix", "part", "--seed", "9")),
                 ("tfrecord", "none", ("--shard-count", "3"))):
             with self.subTest(options=options):

@@ -72,8 +72,8 @@ class EveryMode(S3Case):
 
     def program(self, root, says, *more):
         """Runs the program of a training job, which is the same in every mode. Returns its output."""
-        done = self.sheaf("cat", "--channel", "train", "--channel-root", root, "--seed", 7, "--epoch", 2,
-                          *(() if "--no-shuffle" in more else ("--shuffle-buffer", 16)), *more)
+        done = self.sheaf("cat", "--channel", "train", "--channel-root", root, "--seed", 7,
+                          "--epoch", 2, "--shuffle-buffer", 16, *more)
         first = done.stderr.decode().splitlines()[0]
         self.assertTrue(first.startswith("sheaf: channel train: "), first)
         self.assertIn(says, first)

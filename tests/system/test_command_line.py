@@ -134,7 +134,7 @@ class Misuse(Case):
         given = {"pack": ("a", "b", "--format", "tfrecord"), "convert": ("a", "b", "--format", "tfrecord"),
                  "plan": ("a", "b", "-o", "p", "--format", "tfrecord"), "append": ("a", "b"), "unpack": ("a", "b"),
                  "cat": ("a", "--null"), "get": ("a", "b"), "info": ("a",), "pipe": ("a", "b"), "edit": ("a", "--purge"),
-                 "locate": ("a", "b"), "report": ("a", "-o", "b.html"), "view": ("a", "-o", "b.view"), "column": ("add", "a", "--name", "n", "--from", "f")}
+                 "view": ("a", "-o", "b.view"), "column": ("add", "a", "--name", "n", "--from", "f")}
         for commands, option, needs in (
                 (("cat", "convert", "unpack"), ("--max-corrupt", "3"), "--on-corrupt skip"),
                 (("cat", "convert", "unpack"), ("--max-corrupt", "3", "--on-corrupt", "fail"), "--on-corrupt skip"),
@@ -156,12 +156,6 @@ class Misuse(Case):
         for command in ("pack", "plan", "append", "convert"):
             self.refused(command, *given[command], "--shard-size", "1MB", "--shard-count", "2",
                          says=[command + ": --shard-size and --shard-count exclude each other"])
-        for command in ("cat", "info", "locate", "report"):
-            self.refused(command, *given[command], "--no-shuffle", "--shuffle-buffer", "10000",
-                         says=[command + ": --no-shuffle and --shuffle-buffer exclude each other"])
-        for command in ("pack", "plan"):
-            self.refused(command, *given[command], "--no-shuffle", "--seed", "0",
-                         says=[command + ": --no-shuffle and --seed exclude each other"])
         self.refused("fetch", "--warm", "a", "--memory", "64MB",
                      says=["fetch: --warm allows no options but --threads and --metrics\n"])
         sheaf("fetch", "--warm", make_tree(self.path("warm"), {"a": b"text"}), "--threads", "1")

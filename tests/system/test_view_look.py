@@ -75,10 +75,12 @@ class Locate(ViewCase):
         for _ in range(25):
             view = self.random_view(chance)
             world = chance.choice((1, 2, 3))
-            order = ["--seed", chance.randrange(1 << 40), "--lanes", world * chance.choice((1, 2, 4)),
+            order = ["--seed", chance.randrange(1 << 40),
+                     "--shuffle-buffer", chance.choice((0, 1, 10, 300, 10000)),
+                     "--lanes", world * chance.choice((1, 2, 4)),
                      "--remainder", chance.choice(("keep", "drop", "pad"))]
-            order += ["--no-shuffle"] if chance.random() < 0.2 else \
-                ["--shuffle-buffer", chance.choice((0, 1, 10, 300, 10000))]
+            if chance.random() < 0.2:
+                order.append("--no-shuffle")
             batch, first = chance.choice((1, 5, 32)), chance.randrange(4)
             with self.subTest(order=order, world=world, view=read(view)):
                 epochs = [self.keys(view, *order, "--epoch", first + e) for e in range(2)]
