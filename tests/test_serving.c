@@ -399,13 +399,13 @@ static void test_the_program_asks_without_a_socket(void **state)
 
                 get(&f, pass, first, is_stream ? BATCH : count, &given);
                 look_at_own(&given, &f.order[pass - 1][first], count);
-                serving_reply_free(&given);
+                held_reply_free(&given);
             }
             get(&f, pass, SAMPLES, BATCH, &given);          /* after the end of the stream */
             assert_int_equal(given.answer.code, is_stream ? SHEAF_OK : SHEAF_ERR_ARGUMENT);
             assert_int_equal(given.answer.samples, 0);
             assert_int_equal(given.answer.real, SAMPLES);
-            serving_reply_free(&given);
+            held_reply_free(&given);
         }
         serving_stop(f.serving);
         unmake(&f);
@@ -432,7 +432,7 @@ static void test_what_was_given_may_be_asked_for_again(void **state)
 
             get(&f, 1, first, count, &given);
             look_at_own(&given, &f.order[0][first], count);
-            serving_reply_free(&given);
+            held_reply_free(&given);
             next = next < first + count ? first + count : next;
         }
         serving_stop(f.serving);
@@ -457,7 +457,7 @@ static void test_what_was_asked_for_may_be_left(void **state)
         serving_leave(f.serving);
         get(&f, 1, first, BATCH, &given);
         look_at_own(&given, &f.order[0][first], BATCH);
-        serving_reply_free(&given);
+        held_reply_free(&given);
     }
     assert_true(serving_post(f.serving, &(struct serving_ask){ 1, 0, BATCH }));
     serving_stop(f.serving);                /* nobody took this request */
@@ -498,7 +498,7 @@ static void test_it_ends_while_workers_ask(void **state)
             assert_int_equal(pthread_create(&workers[i].thread, NULL, wait_in_vain, &workers[i]),
                              0);
             get(&f, 1, i, 1, &given);
-            serving_reply_free(&given);
+            held_reply_free(&given);
         }
         usleep(1000u * (unsigned)round);
         serving_stop(f.serving);

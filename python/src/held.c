@@ -626,3 +626,10 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
     held_give_up(h);
     return code;
 }
+
+void held_reply_free(struct serving_reply *reply)
+{
+    free(reply->message);
+    held_samples_free(reply->samples);
+    *reply = (struct serving_reply){ .message = NULL };
+}

@@ -10,7 +10,8 @@
  * A stream can only be read forward. To get a sample after the position, the serving thread reads
  * on. To get an earlier sample, it reads the stream again from the beginning.
  *
- * All functions must be called on the serving thread, except held_samples_free. */
+ * All functions must be called on the serving thread, except held_reply_free and
+ * held_samples_free. */
 #ifndef PYTHON_HELD_H
 #define PYTHON_HELD_H
 
@@ -128,6 +129,8 @@ void held_drop(struct held *h, uint64_t first, uint64_t end);
  * frees the content of the reply. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_reply *reply, struct sheaf_error *error);
+/* Frees the content of a reply. May be called on any thread, even after held_free. */
+void held_reply_free(struct serving_reply *reply);
 /* Frees the samples that held_give has returned for a request of this process itself (`owner`
  * HELD_OWN). May be called on any thread, even after held_free. `samples` may be NULL. */
 void held_samples_free(struct held_samples *samples);

@@ -337,7 +337,7 @@ static void read_and_begin(struct feeding_task *feed)
         if (pixels_begin(self, self->read->samples, self->read->count, &error) != SHEAF_OK)
             set_error(self, error.code, error.message);
     }
-    serving_reply_free(&reply);
+    held_reply_free(&reply);
 }
 
 struct crops_object *crops_read(struct pool_object *pool, struct server_object *server,

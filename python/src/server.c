@@ -374,12 +374,12 @@ static PyObject *server_batch_of(struct serving *serving, struct serving_reply *
 
         if (reply->message != NULL)
             strncpy(error.message, reply->message, sizeof(error.message) - 1);
-        serving_reply_free(reply);
+        held_reply_free(reply);
         return error_raise(&error);
     }
     if (reply->answer.samples != 0)
         return server_batch(serving_arena(serving), samples);
-    serving_reply_free(reply);
+    held_reply_free(reply);
     Py_RETURN_NONE;
 }
 

@@ -77,7 +77,7 @@ static void hand_over(struct serving *s, struct serving_reply *reply)
 {
     pthread_mutex_lock(&s->lock);
     if (s->locked.is_left) {        /* nobody waits for it any more */
-        serving_reply_free(reply);
+        held_reply_free(reply);
         s->locked.post = POST_NONE;
         s->locked.is_left = false;
     } else {
@@ -100,7 +100,7 @@ static void deliver(struct serving *s, struct client *c, struct serving_reply *r
     if (!send_all(s, c, &reply->answer, sizeof(reply->answer)) ||
         !send_all(s, c, reply->message, reply->answer.bytes))
         serving_drop_client(s, c);
-    serving_reply_free(reply);
+    held_reply_free(reply);
 }
 
 static void deliver_error(struct serving *s, struct client *c, int code, const char *text)

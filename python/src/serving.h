@@ -116,8 +116,6 @@ uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
  * is not ready. */
 bool serving_post(struct serving *serving, const struct serving_ask *ask);
 bool serving_collect(struct serving *serving, struct serving_reply *reply);
-/* Frees the content of a reply. */
-void serving_reply_free(struct serving_reply *reply);
 /* Abandons the posted request. */
 void serving_leave(struct serving *serving);
 /* Returns the arena (shared memory) in which the samples lie. Returns NULL if the thread has no

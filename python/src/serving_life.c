@@ -173,18 +173,11 @@ void serving_leave(struct serving *s)
 {
     pthread_mutex_lock(&s->lock);
     if (s->locked.post == POST_DONE)
-        serving_reply_free(&s->locked.reply);
+        held_reply_free(&s->locked.reply);
     s->locked.is_left = s->locked.post == POST_TAKEN;
     if (!s->locked.is_left)
         s->locked.post = POST_NONE;
     pthread_mutex_unlock(&s->lock);
-}
-
-void serving_reply_free(struct serving_reply *reply)
-{
-    free(reply->message);
-    held_samples_free(reply->samples);
-    *reply = (struct serving_reply){ .message = NULL };
 }
 
 struct shared_arena *serving_arena(struct serving *s)
@@ -222,7 +215,7 @@ void serving_stop(struct serving *s)
     pthread_cond_destroy(&s->done);
     pthread_mutex_destroy(&s->lock);
     free(s->locked.holes.items);
-    serving_reply_free(&s->locked.reply);
+    held_reply_free(&s->locked.reply);
     free(s);
 }
 
