@@ -114,7 +114,8 @@ PyMODINIT_FUNC PyInit__sheaf(void)
     if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
         arena_add(module) == 0 && sample_add(module) == 0 && reader_add(module) == 0 &&
         packer_add(module) == 0 && server_add(module) == 0 && planned_add(module) == 0 &&
-        pixels_add(module) == 0 && columns_add(module) == 0 &&
+        pixels_add(module) == 0 && pixels_slot_add(module) == 0 &&
+        pixels_queue_add(module) == 0 && columns_add(module) == 0 &&
         PyModule_AddStringConstant(module, "version", sheaf_version()) == 0 &&
         PyModule_AddStringConstant(module, "pixels_version", sheaf_pixels_version()) == 0 &&
         forks_watch(serving_forked))

@@ -40,6 +40,8 @@ int columns_add(PyObject *module);
 int server_add(PyObject *module);
 int planned_add(PyObject *module);
 int pixels_add(PyObject *module);
+int pixels_slot_add(PyObject *module);
+int pixels_queue_add(PyObject *module);
 
 /* ---- errors.c ----------------------------------------------------------------------------- */
 

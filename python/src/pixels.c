@@ -624,7 +624,5 @@ int pixels_add(PyObject *module)
 {
     pixels_pool_type = module_add_type(module, &pool_spec);
     pixels_crops_type = module_add_type(module, &crops_spec);
-    if (pixels_pool_type == NULL || pixels_crops_type == NULL || pixels_slot_add(module) != 0)
-        return -1;
-    return pixels_queue_add(module);
+    return pixels_pool_type == NULL || pixels_crops_type == NULL ? -1 : 0;
 }

@@ -106,7 +106,6 @@ extern PyTypeObject *pixels_pool_type, *pixels_slot_type, *pixels_crops_type;
  * memory for all batches is in use, and NULL with an exception on failure. */
 struct slot_object *slot_take(const struct pool_object *pool, size_t samples,
                               struct slot_parts *parts);
-int pixels_slot_add(PyObject *module);
 
 /* ---- pixels.c ------------------------------------------------------------------------------- */
 
@@ -121,9 +120,5 @@ struct crops_object *crops_read(struct pool_object *pool, struct server_object *
 bool crops_finish(struct crops_object *crops, size_t *bad);
 /* Returns the present time, as Python's time.monotonic_ns() does. */
 uint64_t pixels_clock_ns(void);
-
-/* ---- pixels_queue.c ------------------------------------------------------------------------- */
-
-int pixels_queue_add(PyObject *module);
 
 #endif
