@@ -142,7 +142,7 @@ PyObject *dataset_locate(struct dataset_object *self, PyObject *args, PyObject *
 PyObject *dataset_write_numbers(struct dataset_object *self, PyObject *args);
 PyObject *action_view_write(PyObject *module, PyObject *args);
 
-/* ---- batch.c ------------------------------------------------------------------------------ */
+/* ---- batch_memory.c ----------------------------------------------------------------------- */
 
 /* A function that releases the memory `what`, in which samples lie. A struct hold counts the users
  * of this memory, and calls the function when the last user is gone. */
@@ -193,8 +193,6 @@ PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_f
 
 PyObject *batch_pack(struct batch_object *self, PyObject *ignored);
 PyObject *batch_unpack(PyObject *module, PyObject *object);
-/* Returns the single sample of such a batch. */
-PyObject *sample_unpack(PyObject *module, PyObject *object);
 
 /* ---- sending.c ---------------------------------------------------------------------------- */
 
@@ -218,6 +216,8 @@ const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const 
  * int, and any other label as a float. */
 bool label_is_whole(double label);
 PyObject *label_object(double label);
+/* Returns the single sample of a packed batch. */
+PyObject *sample_unpack(PyObject *module, PyObject *object);
 
 /* ---- watch.c ------------------------------------------------------------------------------ */
 
