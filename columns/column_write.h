@@ -58,27 +58,14 @@ int column_check_extension(const char *extension, struct sheaf_error *err);
 /* Sets `packing` to the options of the packer that writes a layer (a data set of the column). */
 void column_packing(const struct sheaf_column_options *options, const char *identity,
                     struct sheaf_pack_options *packing);
-/* Prepares the writer for its first sample. The caller must have set the fields `base`, `facts` and
- * `end` of the writer. */
-void column_writer_start(struct sheaf_column_writer *writer);
-/* Copies the packer's error. Returns `code`. */
-int column_packed(struct sheaf_column_writer *writer, int code, struct sheaf_error *err);
 
 /* Called after the column `name` was dropped. Reports each view with a condition on this column, as
  * a notice (sheaf_on_notice). Only views (mixes of data sets) in the directory of the data set and
  * its parent are found. (column_views.c) */
 void column_views_tell(const struct sheaf_dataset *base, const char *name);
 
-/* ---- Parts of a plan (column_part.c) --------------------------------------------------------- */
-
 /* Sets *first to the number of the first sample of the writer's part, and *end to the number of the
  * first sample after the part. Only for a writer that was opened for one part of a plan. */
 void column_part_range(const struct sheaf_column_writer *writer, uint64_t *first, uint64_t *end);
-/* Must be called after each appended sample. If the sample was the last of its planned shard, ends
- * this shard, and begins the next shard that is not finished yet. */
-int column_part_appended(struct sheaf_column_writer *writer, struct sheaf_error *err);
-/* Returns the number of shards that were finished before. */
-uint64_t column_part_kept(const struct sheaf_column_writer *writer);
-void column_part_free(struct column_part *part);        /* `part` may be NULL. */
 
 #endif
