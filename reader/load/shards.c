@@ -36,6 +36,7 @@ static void shards_close_shard(struct shard *shard)
     free(shard->lines);
     index_section_free(shard->own_section);
     shards_close_columns(shard);
+    shards_trim_spares(shard->owner);
     free(shard);
 }
 
@@ -176,12 +177,6 @@ static void join_parts(struct job *job)
 
     if (shard->code == SHEAF_OK)
         shard->code = shards_check_columns(shard, &shard->error);
-}
-
-void shards_end_job(struct shard *shard)
-{
-    if (atomic_fetch_sub(&shard->jobs_left, 1) == 1)
-        workers_submit(shard->owner->workers, &shard->job);
 }
 
 /* Begins to open a shard. Each column of a remote shard takes at least one request, so the columns

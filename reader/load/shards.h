@@ -144,12 +144,16 @@ int shards_add_columns(struct shard *shard, struct sheaf_error *err);
 /* Begins jobs that open the columns of a shard. They run side by side, and each of them calls
  * shards_end_job when it has ended. The caller must have counted them in shard->jobs_left. */
 void shards_begin_columns(struct shard *shard);
+/* Must be called when a job that is counted in shard->jobs_left has ended. After the last of them,
+ * submits shard->job. */
 void shards_end_job(struct shard *shard);
 /* Cancels the requests of the jobs that open the shard's columns, and waits until these jobs
  * end. */
 void shards_stop_columns(struct shard *shard);
 /* Checks the opened columns. The shard's own section must be in memory. Returns the first error. */
 int shards_check_columns(struct shard *shard, struct sheaf_error *err);
+/* Closes the columns of a shard. The caller must then call shards_trim_spares, because the memory
+ * for kept records becomes a spare buffer. */
 void shards_close_columns(struct shard *shard);
 
 /* Checks the record of a column for sample number `record` of the shard. `data` has the bytes of

@@ -146,6 +146,12 @@ static int open_column(struct shard_column *c, struct sheaf_error *err)
 
 /* ---- Side by side --------------------------------------------------------------------------- */
 
+void shards_end_job(struct shard *shard)
+{
+    if (atomic_fetch_sub(&shard->jobs_left, 1) == 1)
+        workers_submit(shard->owner->workers, &shard->job);
+}
+
 static void kept_are_read(struct store_read *read)
 {
     const struct shard_column *c =
@@ -273,5 +279,4 @@ void shards_close_columns(struct shard *shard)
     }
     free(shard->columns);
     spares_give(&shard->owner->spares, &shard->room);
-    shards_trim_spares(shard->owner);
 }
