@@ -13,6 +13,7 @@
 #include "formats/manifest.h"
 #include "formats/object_list.h"
 #include "reader/dataset/dataset.h"
+#include "reader/dataset/shard_pattern.h"
 #include "store/store.h"
 
 struct shard_list {
@@ -53,7 +54,7 @@ static int channel_list_add_entry(struct shard_list *s, const char *prefix, cons
         s->manifest = url;
         return SHEAF_OK;
     }
-    if (*name == '\0' || *name == '.' || foreign_is_side_file(name)) {
+    if (*name == '\0' || *name == '.' || shard_is_side_file(name)) {
         free(url);
         return SHEAF_OK;
     }

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "reader/dataset/dataset.h"
+#include "reader/dataset/shard_pattern.h"
 #include "store/store.h"
 
 /* seed of the hash that is the fingerprint of one host's part of a data set */
@@ -91,7 +92,7 @@ static int host_shards_add_entry(void *context, const struct store_entry *entry)
     struct here *h = context;
     const uint32_t number = host_shards_find_shard(h, entry->name);
 
-    if (number == UINT32_MAX && foreign_is_side_file(entry->name))
+    if (number == UINT32_MAX && shard_is_side_file(entry->name))
         return SHEAF_OK;
     if (number == UINT32_MAX)
         return err_set(h->err, SHEAF_ERR_UNSUPPORTED, "%s/%s: not a shard of the data set %s: with "

@@ -294,25 +294,6 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);
 
-/* Returns an error if a packing run has not finished in the directory. The shards of such a run do
- * not form a data set yet, and must not be opened as foreign shards.
- *
- * A run states in a file, its claim, that it packs into a directory. The claim remains if the run
- * is killed. If a run packs several splits, each into a subdirectory, its claim is in their parent
- * directory. So the function looks for a claim in `directory` and in its parent directory. Returns
- * SHEAF_ERR_NOT_FOUND if an unfinished run was found. */
-int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
-/* Does the same as dataset_refuse_unfinished, but searches only the parent directory. */
-int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
-/* Finds out whether an object exists, after S3 has answered "access denied" for it. S3 gives the
- * same answer for objects that do not exist, if the program may not list the bucket. `err` must
- * hold the error of S3.
- *
- * Lists `directory`. Returns SHEAF_ERR_ACCESS if the object `name` is in the directory. Returns
- * SHEAF_ERR_NOT_FOUND if the object is not there, or if listing is denied. Returns other errors of
- * listing unchanged. */
-int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
-
 /* Sets the directory of the shards to `directory`, and computes the tables again
  * (dataset_make_tables). Called if the manifest is not in the directory of the shards. Before the
  * call, shards that are not on this host must have been removed from the manifest. */
@@ -403,6 +384,29 @@ void dataset_describe_field(const struct tally_field *field, struct sheaf_field_
  * example because they are on other hosts. The counts of the manifest were made for all shards. */
 void dataset_forget_counts(struct sheaf_dataset *d);
 
+/* ---- reader/dataset_unfinished.c ------------------------------------------------------------- */
+
+/* Returns an error if a packing run has not finished in the directory. The shards of such a run do
+ * not form a data set yet, and must not be opened as foreign shards.
+ *
+ * A run states in a file, its claim, that it packs into a directory. The claim remains if the run
+ * is killed. If a run packs several splits, each into a subdirectory, its claim is in their parent
+ * directory. So the function looks for a claim in `directory` and in its parent directory. Returns
+ * SHEAF_ERR_NOT_FOUND if an unfinished run was found. */
+int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
+/* Does the same as dataset_refuse_unfinished, for a directory that has no manifest. */
+int dataset_refuse_claim(const char *directory, struct sheaf_error *err);
+/* Does the same as dataset_refuse_unfinished, but searches only the parent directory. */
+int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
+/* Finds out whether an object exists, after S3 has answered "access denied" for it. S3 gives the
+ * same answer for objects that do not exist, if the program may not list the bucket. `err` must
+ * hold the error of S3.
+ *
+ * Lists `directory`. Returns SHEAF_ERR_ACCESS if the object `name` is in the directory. Returns
+ * SHEAF_ERR_NOT_FOUND if the object is not there, or if listing is denied. Returns other errors of
+ * listing unchanged. */
+int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
+
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
 struct union_options {
@@ -424,10 +428,6 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
                   struct sheaf_error *err);
 
 /* ---- reader/dataset_foreign.c ---------------------------------------------------------------- */
-
-/* Returns true if a file with this name is not a shard, but one of the files that are usually in
- * the same directory as shards. */
-bool foreign_is_side_file(const char *name);
 
 /* Sets is_file[i] to true if source i is a single file, object or pipe. Sets is_file[i] to false if
  * source i is a directory, a pattern (such as "train-*.tar") or a list of paths. */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <xxhash.h>
 
 #include "base/bytes.h"
@@ -60,27 +59,6 @@ static int add_url(void *context, char *url, struct sheaf_error *err)
 
 /* ---- Directories and lists ------------------------------------------------------------------ */
 
-bool foreign_is_side_file(const char *name)
-{
-    static const char *const suffixes[] = {
-        ".idx", ".lst", ".tfindex", ".index", ".json", ".jsonl", ".txt", ".tsv", ".csv", ".md",
-        ".yaml", ".yml", ".sqlite", ".uuid", ".html", ".sha256", ".md5", ".toml", ".py", ".ipynb",
-        ".sh", ".sbatch", ".c", ".h", ".log", ".out", ".err", ".pt", ".pth", ".ckpt",
-    };
-    static const char *const names[] = {
-        "_SUCCESS", "README", "LICENSE", "Makefile", "MD5SUMS", "SHA256SUMS",
-    };
-    const char *dot = strrchr(name, '.');
-
-    for (size_t i = 0; dot != NULL && i < COUNT_OF(suffixes); i++)
-        if (strcasecmp(dot, suffixes[i]) == 0)
-            return true;
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return manifest_part_is(name, KEYS_NAME);
-}
-
 struct directory {
     struct urls *urls;
     const char *url;
@@ -95,7 +73,7 @@ static int dataset_foreign_add_entry(void *context, const struct store_entry *en
 
     d->has_files = true;
     d->has_index |= manifest_part_is(entry->name, INDEX_NAME);
-    if (foreign_is_side_file(entry->name))
+    if (shard_is_side_file(entry->name))
         return SHEAF_OK;
     return add_url(d->urls, store_join(d->url, entry->name), d->err);
 }

@@ -3,7 +3,7 @@
  * Expands a pattern to the names of several shards, for callers that do not use a shell. Braces
  * contain a range, as in "a-{000..123}.tar", or texts, as in "{train,val}.tar". They are expanded
  * without listing a directory. The last component of a path or URL may contain wildcards, as in
- * "train-*.tar". They are expanded by listing the directory. */
+ * "train-*.tar". They are expanded by listing the directory, without files that are not shards. */
 #include "reader/dataset/shard_pattern.h"
 
 #include <ctype.h>
@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/glob.h"
 #include "formats/manifest.h"
-#include "reader/dataset/dataset.h"
+#include "formats/manifest_growth.h"
 #include "store/store.h"
 
 /* ---- Braces ---------------------------------------------------------------------------------- */
@@ -205,11 +207,32 @@ bool pattern_has_wildcard(const char *text)
     return strpbrk(last_part(text), "*?[") != NULL;
 }
 
+bool shard_is_side_file(const char *name)
+{
+    static const char *const suffixes[] = {
+        ".idx", ".lst", ".tfindex", ".index", ".json", ".jsonl", ".txt", ".tsv", ".csv", ".md",
+        ".yaml", ".yml", ".sqlite", ".uuid", ".html", ".sha256", ".md5", ".toml", ".py", ".ipynb",
+        ".sh", ".sbatch", ".c", ".h", ".log", ".out", ".err", ".pt", ".pth", ".ckpt",
+    };
+    static const char *const names[] = {
+        "_SUCCESS", "README", "LICENSE", "Makefile", "MD5SUMS", "SHA256SUMS",
+    };
+    const char *dot = strrchr(name, '.');
+
+    for (size_t i = 0; dot != NULL && i < COUNT_OF(suffixes); i++)
+        if (strcasecmp(dot, suffixes[i]) == 0)
+            return true;
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return manifest_part_is(name, KEYS_NAME);
+}
+
 static int match_entry(void *context, const struct store_entry *entry)
 {
     struct match *m = context;
 
-    if (foreign_is_side_file(entry->name) || (entry->name[0] == '.' && m->pattern[0] != '.')
+    if (shard_is_side_file(entry->name) || (entry->name[0] == '.' && m->pattern[0] != '.')
         || !glob_match(m->pattern, strlen(m->pattern), entry->name, strlen(entry->name)))
         return SHEAF_OK;
     m->count++;

@@ -26,8 +26,12 @@ int pattern_expand_braces(const char *text, pattern_fn *each, void *context,
 /* Returns true if the last component of the path `text` contains a wildcard (*, ? or [). */
 bool pattern_has_wildcard(const char *text);
 
+/* Returns true if a file with this name is not a shard, but one of the files that are usually in
+ * the same directory as shards. */
+bool shard_is_side_file(const char *name);
+
 /* Calls `each` for each file whose name matches the last component of `text`, which contains
- * wildcards. The files are in byte order. Skips files that are not shards (foreign_is_side_file).
+ * wildcards. The files are in byte order. Skips files that are not shards (shard_is_side_file).
  * Returns SHEAF_ERR_NOT_FOUND if no file matches. */
 int pattern_expand_wildcards(const char *text, pattern_fn *each, void *context,
                              struct sheaf_error *err);
