@@ -35,6 +35,41 @@ void teller_free(struct teller *teller)
     free(teller);
 }
 
+/* Stores the report of a skipped record, because it cannot be passed to the program yet. If memory
+ * is exhausted, the report is lost. */
+static void keep_skip(struct teller *teller, const char *where, const struct sheaf_error *error)
+{
+    struct skipped *s = malloc(sizeof(*s));
+
+    if (s == NULL)
+        return;
+    *s = (struct skipped){ .where = strdup(where), .error = *error };
+    if (s->where == NULL) {
+        free(s);
+        return;
+    }
+    *teller->last = s;
+    teller->last = &s->next;
+}
+
+/* The C library calls this function for each skipped record, without the GIL. `context` is the
+ * struct teller that receives the report. */
+static void reader_on_skip(void *context, const char *where, const struct sheaf_error *error)
+{
+    struct teller *teller = context;
+    struct reader_object *self = teller->reader;
+
+    if (self == NULL) {
+        keep_skip(teller, where, error);
+        return;
+    }
+    if (self->report == NULL || self->calls.interrupt != 0)
+        return;
+    calls_report(&self->calls, where, error);
+    if (self->calls.interrupt != 0)
+        sheaf_reader_interrupt(self->reader);
+}
+
 static void opening_do_run(void *what)
 {
     struct reader_opening *o = what;

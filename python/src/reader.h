@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The internals of the Python type Reader. reader.c implements its epochs and its properties.
- * opening.c opens the C library's reader on another thread. reading.c takes samples from the
- * library and returns them to the program.
+ * The internals of the Python type Reader. reader.c implements the type. opening.c opens the C
+ * library's reader on another thread.
  *
  * The library returns a batch of samples, which becomes self->batch. The program then receives
  * these samples one by one. self->next is the index of the first sample in self->batch that the
@@ -52,13 +51,6 @@ struct reader_object {
     size_t ahead;                   /* samples to take next time */
 };
 
-/* ---- reader.c ----------------------------------------------------------------------------- */
-
-/* Begins a call of a method. Waits until no other thread uses the reader. Returns false with an
- * exception if the reader is closed. */
-bool reader_enter(struct reader_object *self);
-void reader_leave(struct reader_object *self);
-
 /* ---- opening.c ------------------------------------------------------------------------------ */
 
 /* Opens the library's reader, self->reader. If a signal handler raises an exception, the function
@@ -67,27 +59,5 @@ void reader_leave(struct reader_object *self);
 int reader_open(struct reader_object *self, const struct sheaf_reader_options *options,
                 struct shared_arena *arena);
 void teller_free(struct teller *teller);
-
-/* ---- reading.c ---------------------------------------------------------------------------- */
-
-static inline size_t reader_samples_left(const struct reader_object *self)
-{
-    return self->batch == NULL ? 0 : self->batch->count - self->next;
-}
-
-/* A program may ask for single samples, which have about `sample_bytes` bytes on average. Returns
- * the number of samples to take from the library in one call for such a program. */
-size_t reader_ahead(uint64_t sample_bytes);
-
-/* The C library calls this function for each skipped record, without the GIL. `context` is the
- * struct teller that receives the report. */
-void reader_on_skip(void *context, const char *where, const struct sheaf_error *error);
-
-/* Writes to `text` the position after the last sample that the program has received. Returns the
- * result code of the library. */
-int reader_here(const struct reader_object *self, char text[SHEAF_POSITION_SIZE]);
-
-PyObject *reader_next(struct reader_object *self);
-PyObject *reader_next_batch(struct reader_object *self, PyObject *size);
 
 #endif
