@@ -2,15 +2,184 @@
  *
  * Opens a data set by its sources. A source is a view, a data set with a manifest, or foreign
  * shards (shards without a manifest). If there are several data sets, they become one data set, a
- * union. */
+ * union. The sources of a view are opened in the same way, except that none of them may be a
+ * view. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/kept_manifest.h"
 #include "reader/view/view.h"
+#include "reader/view/view_select.h"
 #include "store/store.h"
+
+/* ---- Views ----------------------------------------------------------------------------------- */
+
+static char *view_directory_of(const char *url)
+{
+    const char *slash = strrchr(url, '/');
+
+    return slash == NULL ? strdup("") : strndup(url, (size_t)(slash - url) + 1);
+}
+
+/* Returns an error if the source at `url` is a view (a mix of data sets), because a view cannot be
+ * a source of another view. Only reads the text of the source and does not open it. If the source
+ * were the same view, opening it would not end. */
+static int view_refuse(const char *url, struct sheaf_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int code = view_is_name(url) ? view_read_text(url, &text, &size, err) : SHEAF_END;
+
+    free(text);
+    if (code == SHEAF_OK)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a view of a view: name its sources instead",
+                       url);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+static int view_open_source(struct dataset_view *v, size_t i, const struct view_keys_how *how,
+                            struct sheaf_dataset **source, struct sheaf_error *err)
+{
+    struct view_source *s = &v->document.sources[i];
+    char *path = view_keys_path(how->directory, s->source);
+    const char *const paths[] = { path };
+    int code = path == NULL ? err_memory(err, strlen(s->source)) : view_refuse(path, err);
+
+    if (code == SHEAF_OK)
+        code = sheaf_dataset_open(paths, 1, source, err);
+    if (code == SHEAF_OK && (*source)->is_stream)
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: shards that are read as a stream, whose "
+                       "samples are not known: index them first", path);
+    if (code == SHEAF_OK)
+        code = view_select(*source, &s->where, how, &v->chosen[i].chosen, err);
+    free(path);
+    return code;
+}
+
+/* Opens all sources of a view (a mix of data sets). `url` is that of the view, for messages. If
+ * this fails, the caller must free the sources that were opened. */
+static int view_open_sources(struct dataset_view *v, const char *url,
+                             const struct view_keys_how *how, struct sheaf_dataset **sources,
+                             struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; i < v->document.source_count && code == SHEAF_OK; i++) {
+        code = view_open_source(v, i, how, &sources[i], err);
+        if (code != SHEAF_OK && err != NULL)
+            err_prefix(err, "%s: ", url);
+        if (code == SHEAF_OK) {
+            sources[i]->fields = v->document.sources[i].fields;
+            sources[i]->field_count = v->document.sources[i].field_count;
+        }
+    }
+    return code;
+}
+
+static int open_document(struct dataset_view *v, const char *url,
+                         const struct sheaf_read_options *reading, struct chosen_file *file,
+                         struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    const size_t count = v->document.source_count;
+    struct sheaf_dataset **sources = calloc(count, sizeof(sources[0]));
+    char *directory = view_directory_of(url), *shown = text_shown_url(url);
+    const struct view_keys_how how = { directory, reading, file };
+    int code = SHEAF_OK;
+
+    v->chosen = calloc(count, sizeof(v->chosen[0]));
+    if (sources == NULL || directory == NULL || shown == NULL || v->chosen == NULL)
+        code = err_memory(err, count * sizeof(v->chosen[0]));
+    if (code == SHEAF_OK)
+        code = view_open_sources(v, shown, &how, sources, err);
+    if (code == SHEAF_OK)
+        code = view_make_mix(v, sources, err);
+    if (code == SHEAF_OK)
+        code = view_name_stages(v, sources, err);
+    if (code == SHEAF_OK) {
+        const struct union_options options = { .is_view = true,
+                                               .by_number = v->document.by_number,
+                                               .classes = v->document.classes,
+                                               .class_count = v->document.class_count };
+
+        /* The union now owns the sources. */
+        code = dataset_unite(sources, count, &options, dataset, err);
+    } else {
+        for (size_t i = 0; sources != NULL && i < count; i++)
+            sheaf_dataset_free(sources[i]);
+    }
+    free(sources);
+    free(directory);
+    if (code == SHEAF_OK) {
+        free((*dataset)->url);
+        (*dataset)->url = shown;
+        view_take_numbers(*dataset, v);
+        return SHEAF_OK;
+    }
+    free(shown);
+    return code;
+}
+
+/* Returns true if the view (a mix of data sets) has conditions on keys or columns. The samples that
+ * such conditions choose are stored in a file (chosen_file.h). */
+static bool keeps_chosen(const struct view *view)
+{
+    for (size_t i = 0; i < view->source_count; i++) {
+        const struct view_where *w = &view->sources[i].where;
+
+        if (w->keys != NULL || w->not_keys != NULL || w->key_glob != NULL || w->columns != NULL)
+            return true;
+    }
+    return false;
+}
+
+int dataset_open_view_text(const char *text, size_t size, const char *url,
+                           const struct sheaf_read_options *reading, bool keep,
+                           struct sheaf_dataset **dataset, struct sheaf_error *err)
+{
+    struct dataset_view *v = calloc(1, sizeof(*v));
+    struct chosen_file file = { .data = NULL };
+    int code = v == NULL ? err_memory(err, sizeof(*v))
+                         : view_parse(text, size, &v->document, err);
+
+    if (code != SHEAF_OK && err != NULL)
+        err_prefix(err, "%s: ", url);
+    if (code == SHEAF_OK && keeps_chosen(&v->document))
+        chosen_file_open(&file, url);
+    if (code == SHEAF_OK)
+        code = open_document(v, url, reading, &file, dataset, err);
+    if (code != SHEAF_OK)
+        dataset_view_free(v);
+    if (code == SHEAF_OK && keep)
+        code = chosen_file_put(&file, url, err);
+    chosen_file_free(&file);
+    return code;
+}
+
+/* Opens the view (a mix of data sets) that is stored at `url`. Returns SHEAF_END if `url` is not a
+ * view, and SHEAF_ERR_UNSUPPORTED if its document has an invalid value. */
+static int dataset_open_view(const char *url, struct sheaf_dataset **dataset,
+                             struct sheaf_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int code = view_read_text(url, &text, &size, err);
+
+    if (code == SHEAF_OK) {
+        code = dataset_open_view_text(text, size, url, NULL, false, dataset, err);
+        if (code == SHEAF_ERR_ARGUMENT) {   /* an error of the document, not of the caller */
+            code = SHEAF_ERR_UNSUPPORTED;
+            if (err != NULL)
+                err->code = code;
+        }
+    }
+    free(text);
+    return code;
+}
+
+/* ---- Sources --------------------------------------------------------------------------------- */
 
 /* Called if the program wants all files with the same key to be joined to one sample, even if other
  * files lie between them. Returns true if the data set is an index of foreign shards (shards of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * State of a data set that is a view (a mix of data sets): the document that describes the view,
- * and values from which the order of samples is computed. view.h opens a view. */
+ * and values from which the order of samples is computed. */
 #ifndef READER_VIEW_DATASET_VIEW_H
 #define READER_VIEW_DATASET_VIEW_H
 
@@ -32,5 +32,12 @@ uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
  * longest possible value. */
 uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
                                uint64_t *run);
+
+/* Opens the view (a mix of data sets) with the document `text`. If `keep` is true, the samples that
+ * were chosen by its conditions on keys or columns are stored in a file in the view's directory.
+ * (dataset_open.c) */
+int dataset_open_view_text(const char *text, size_t size, const char *url,
+                           const struct sheaf_read_options *reading, bool keep,
+                           struct sheaf_dataset **dataset, struct sheaf_error *err);
 
 #endif
