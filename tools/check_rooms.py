@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: MIT
 """check_rooms.py [--map]: checks the structure of the source.
 
-Includes between rooms follow the table below, and the files of a room do not include each other in a circle. A row of
-a table (a store, a source, a codec) is named only in its own room, and so is the scheme of S3. A function is declared
-in the header of its file, or in a header of its room with the same first word. A room has at most 45 C files. Each file
-opens with a sentence that says what the file is. Exits 1 if a rule is broken. With --map, prints a line for each file,
-from its first sentence."""
+Includes between rooms follow the table below. The files of a room do not include each other in a circle, and its C
+files do not call each other in a circle. A row of a table (a store, a source, a codec) is named only in its own room,
+and so is the scheme of S3. A function is declared in the header of its file, or in a header of its room with the same
+first word. A room has at most 45 C files. Each file opens with a sentence that says what the file is. Exits 1 if a
+rule is broken. With --map, prints a line for each file, from its first sentence."""
 
 import collections
 import glob
 import os
 import re
 import sys
+
+import closure
 
 # Each room, and the rooms whose headers its files may include besides its own and sheaf.h.
 ROOMS = {
@@ -74,6 +76,25 @@ def check_directions():
                         path, target, room, ", ".join(("sheaf.h",) + allowed))
 
 
+def find_circles(edges):
+    """Yields circles in a graph. `edges` has the targets of each node. A circle is a list whose first node is also
+    the last."""
+    state = {}
+
+    def visit(node, trail):
+        state[node] = "open"
+        for target in sorted(edges.get(node, ())):
+            if state.get(target) == "open":
+                yield trail[trail.index(target):] + [target]
+            if target not in state:
+                yield from visit(target, trail + [target])
+        state[node] = "done"
+
+    for node in sorted(edges):
+        if node not in state:
+            yield from visit(node, [node])
+
+
 def check_circles():
     """Yields circles of includes among files; x.c and x.h count as one file."""
     edges = collections.defaultdict(set)
@@ -81,20 +102,26 @@ def check_circles():
         for path in files_of(room):
             stem = os.path.splitext(path)[0]
             edges[stem] |= {os.path.splitext(t)[0] for t in includes(path)} - {stem}
-    state = {}
+    for circle in find_circles(edges):
+        yield "circle: " + " -> ".join(circle)
 
-    def visit(stem, trail):
-        state[stem] = "open"
-        for target in sorted(edges.get(stem, ())):
-            if state.get(target) == "open":
-                yield "circle: " + " -> ".join(trail[trail.index(target):] + [target])
-            if target not in state:
-                yield from visit(target, trail + [target])
-        state[stem] = "done"
 
-    for stem in sorted(edges):
-        if stem not in state:
-            yield from visit(stem, [stem])
+def check_calls():
+    """Yields circles of calls among the C files of a room. A function whose name is only mentioned counts as called.
+    Calls through tables are not followed."""
+    for room in ROOMS:
+        functions = {path: closure.functions_of(path) for path in glob.glob(room + "/*.c")}
+        home = {name: path for path in functions for name, is_static, _ in functions[path] if not is_static}
+        edges = {path: {} for path in functions}
+        for path, found in functions.items():
+            own = {name for name, _, _ in found}
+            for _, _, body in found:
+                for name in sorted(set(re.findall(r"(?<![.>\w])[a-z_]\w*", body)) - own):
+                    if name in home:
+                        edges[path][home[name]] = name
+        for circle in find_circles(edges):
+            yield "circle of calls: " + ", ".join("%s calls %s in %s" % (a, edges[a][b], b)
+                                                  for a, b in zip(circle, circle[1:]))
 
 
 def check_tables():
@@ -180,6 +207,7 @@ def draw_map():
 def problems():
     yield from check_directions()
     yield from check_circles()
+    yield from check_calls()
     yield from check_tables()
     yield from check_schemes()
     yield from check_headers()

@@ -15,7 +15,7 @@ import sys
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 CALL = re.compile(r"(?<![.>\w])([a-z_]\w*)(?=\()|(?<= = )([a-z_]\w*)(?=[;,])")
-FUNCTION = re.compile(r"^((?:static |inline |const )*[a-z_][\w ]*[ *]+)([a-z_]\w*)\(([^;{}]*)\)\n\{\n(.*?)^\}", re.M | re.S)
+FUNCTION = re.compile(r"^((?:static |inline |const )*[A-Za-z_][\w ]*[ *]+)([a-z_]\w*)\(([^;{}]*)\)\n\{\n(.*?)^\}", re.M | re.S)
 
 
 def functions_of(path):
