@@ -9,10 +9,17 @@
  * which no object has. The last two writes must fail. If one of them succeeds, the server ignores
  * conditions.
  *
+ * Each process makes a random name, because several processes may test a server at the same time.
+ * The name is that of a temporary file. So the next run that writes to the same directory removes
+ * the object of a killed test.
+ *
  * To replace an existing object on a condition, a writer needs the strong ETag of this object. So
  * the test also finds out whether responses to writes and to reads have strong ETags. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -24,8 +31,7 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-#define TRIAL_NAME ".trial"         /* hidden, so no listing of a directory has it */
-#define ROUNDS_MOST 3               /* while other processes try the same store there */
+#define ROUNDS_MOST 2               /* if another run removes the test object */
 
 static const char content[] = "Sheaf tries whether this store keeps conditions on writes.\n";
 static const struct store_seen nothing;
@@ -133,9 +139,10 @@ static int try_again(const struct s3_bucket *bucket, const char *key, const char
     return code;
 }
 
-/* Makes the whole test once: writes the object, requests its state, and removes it. If another
- * process has removed the object during the test, the test shows nothing, and *again becomes
- * true. */
+/* Makes the whole test once: writes the object, requests its state, and removes it. Sets *again to
+ * whether another run may have removed the object during the test, as a temporary file of a killed
+ * run. In this case, the test shows nothing. If the second write has succeeded, the server ignores
+ * its condition, or the object had been removed. */
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {
@@ -164,8 +171,8 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
     if (seen.code == SHEAF_OK)
         a->etag = MAX(a->etag, told(seen.etag));
     *has_etag = seen.code == SHEAF_OK && seen.stamp != 0;
-    *again = a->over_another == SHEAF_ERR_NOT_FOUND ||
-             (a->first == SHEAF_OK && seen.code != SHEAF_OK);
+    *again = a->second == SHEAF_OK || a->over_another == SHEAF_ERR_NOT_FOUND ||
+             seen.code != SHEAF_OK;
     return code;
 }
 
@@ -202,14 +209,28 @@ static int try_bucket(const struct s3_bucket *bucket, const char *key, const cha
     return SHEAF_OK;
 }
 
+/* Sets *url to a new URL for the test object. The caller must free the URL. */
+static int name_trial(const char *directory, char **url, struct sheaf_error *err)
+{
+    unsigned long long random;
+    char name[32];
+
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+        return err_errno(err, errno, "cannot get a random number for a test of the store");
+    snprintf(name, sizeof(name), "trial.%016llx.tmp", random);
+    *url = store_join(directory, name);
+    return *url == NULL ? err_memory(err, strlen(directory)) : SHEAF_OK;
+}
+
 int s3_find_abilities(const char *directory, struct store_abilities *found,
                       struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
-    char *url = store_join(directory, TRIAL_NAME), *key = NULL;
-    int code = url == NULL ? err_memory(err, strlen(directory))
-                           : s3_locate(url, &bucket, &key, err);
+    char *url = NULL, *key = NULL;
+    int code = name_trial(directory, &url, err);
 
+    if (code == SHEAF_OK)
+        code = s3_locate(url, &bucket, &key, err);
     if (code == SHEAF_OK) {
         struct s3_known *known = bucket->known;
 

@@ -49,6 +49,50 @@ class NamesOfViews(Base):
         self.run_sheaf("verify", "set.view")
 
 
+class Trials(Base):
+    """Tests the object with which a run finds out whether the server obeys conditions on writes."""
+
+    def pack(self):
+        """Packs the tree. Returns the keys of the test objects in the order of their writes."""
+        trials = []
+
+        def served(method, key, _query):
+            self.done.append((method, key))
+            if method == "PUT" and "/trial" in key:
+                trials.append(key)
+        self.server.served = self.server.served or served
+        said = self.run_sheaf("pack", self.tree, "s3://bucket/set", "--format", "tfrecord", "--overwrite")
+        self.assertNotIn("this server", said)
+        self.assertFalse([key for key in self.objects if ".sheaf" in key])
+        return trials
+
+    def test_each_run_has_an_object_of_its_own(self):
+        keys = self.pack()
+        self.assertEqual(keys, keys[:1] * 3)
+        self.server.served = None
+        self.assertNotEqual(keys[0], self.pack()[0])
+
+    def test_object_of_a_killed_run_is_removed(self):
+        for key in self.pack()[:1]:
+            self.objects[key] = fake_s3.Object(b"left")
+            self.pack()
+
+    def test_object_that_another_run_removes(self):
+        """A run that cleans the directory may remove the test object after any of the test's requests."""
+        for last in range(1, 5):
+            done = []
+
+            def served(_method, key, _query, last=last, done=done):
+                if "/trial" in key:
+                    done.append(key)
+                    if len(done) == last:
+                        self.objects.pop(key, None)
+            with self.subTest(last):
+                self.server.served = served
+                self.pack()
+                self.assertGreaterEqual(len(done), last)
+
+
 class Publication(Base):
     """Tests shards that appear while a packer works. The service adds them at a chosen request."""
 
