@@ -5,12 +5,8 @@
  *
  * To remove a layer, the drop first claims the layer: it writes a file that names the only run that
  * may change the layer. A run that is still writing the layer finds the new claim and stops. The
- * drop then stores a copy of the manifest, removes the manifest, and after it the other files. If
- * the drop is killed, the next drop continues with the copy.
- *
- * Only files that Sheaf has written are removed: shards that the manifest or the journal names (the
- * journal lists the shards of an unfinished layer), the index and the table of keys. Files of other
- * programs stay, even if they have names of a column's files.
+ * drop then removes the manifest of the layer, and after it the other files. Files whose names do
+ * not belong to a column stay.
  *
  * The manifest of the first layer is removed before all other files, so that readers see either the
  * whole column or no column.
@@ -32,8 +28,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "columns/column_write.h"
-#include "publish/destination.h"
-#include "publish/output_remove.h"
+#include "publish/journal.h"
 #include "publish/several.h"
 #include "store/file_system.h"
 #include "store/over.h"
@@ -44,7 +39,8 @@
 /* A layer that is being removed. */
 struct dropped_layer {
     char *directory;
-    struct output output;
+    int lock;
+    struct journal journal;
     bool is_claimed;
     bool is_column;             /* true if there is any file except a stand-in */
     /* runs several removals of files at the same time */
@@ -52,54 +48,33 @@ struct dropped_layer {
     struct sheaf_error *error;
 };
 
-static bool is_columns_shard(const char *name)
-{
-    unsigned long long number;
-    int end = 0;
-
-    return sscanf(name, "column-%llu.tfrecord%n", &number, &end) == 1 && end != 0 &&
-           name[end] == '\0';
-}
-
 static bool is_columns_file(const void *context, const char *name)
 {
-    static const char *const names[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME };
+    static const char *const names[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
+                                         CONVERTED_NAME };
+    unsigned long long number;
+    int end = 0;
 
     (void)context;
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return is_columns_shard(name);
+    return sscanf(name, "column-%llu.tfrecord%n", &number, &end) == 1 && end != 0 &&
+           name[end] == '\0';
 }
 
-/* Returns whether the file is a manifest that was damaged later. A file of another program has no
- * key "sheaf". */
-static bool is_damaged(const struct manifest_found *found)
+/* Reads the manifest of the layer (a data set of the column). Sets *is_dropped to true if the file
+ * is only a stand-in, a short file with which an earlier drop has replaced the manifest. */
+static int column_drop_look(const struct dropped_layer *l, const char *url,
+                            struct store_seen *seen, bool *is_dropped)
 {
-    return found->kind == MANIFEST_UNREADABLE && found->fault.code == SHEAF_ERR_CORRUPT &&
-           strstr(found->text, "\"sheaf\"") != NULL;
-}
+    char date[MANIFEST_DATE_BYTES] = "";
+    int code = store_see(url, seen, l->error);
 
-/* Reads the manifest of the layer (a data set of the column) into *found. Returns an error if the
- * file is neither the manifest of a column nor a stand-in. Sets l->is_column if there is a file,
- * except if it is the stand-in of an earlier drop. The caller must free *found. */
-static int column_drop_look(struct dropped_layer *l, struct manifest_found *found)
-{
-    char date[MANIFEST_DATE_BYTES];
-    struct column_facts facts;
-    int code = destination_manifest(&l->output, l->directory, found, l->error);
-
-    if (code != SHEAF_OK)
-        return code;
-    if (found->kind == MANIFEST_UNREADABLE && !is_damaged(found))
-        return err_set(l->error, found->fault.code, "%s", found->fault.message);
-    if (found->kind > MANIFEST_UNREADABLE)
-        code = column_facts_read(&found->manifest, &facts, l->error);
-    if (code != SHEAF_OK)
-        return err_prefix(l->error, "%s: ", l->directory);
-    l->is_column |= found->kind != MANIFEST_NONE &&
-                    !manifest_is_dropped(found->text, found->size, date);
-    return SHEAF_OK;
+    if (code == SHEAF_OK && seen->is_there && seen->bytes < MANIFEST_UNFINISHED_LIMIT)
+        code = column_read_drop(url, date, l->error);
+    *is_dropped = date[0] != '\0';
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_ERR_CHANGED : code;
 }
 
 static int put_stand_in(const struct dropped_layer *l, const char *url,
@@ -112,47 +87,39 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
 
     if (gmtime_r(&now, &parts) != NULL)
         strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    snprintf(text, sizeof(text), MANIFEST_DROPPED, l->output.journal.plan.run, date);
+    snprintf(text, sizeof(text), MANIFEST_DROPPED, l->journal.plan.run, date);
     return store_put_over(url, text, strlen(text), seen, &put, l->error);
-}
-
-/* Removes the manifest that was found, and first stores a copy of it. In a store such as S3,
- * replaces the manifest by a stand-in, a short file that stays.
- *
- * The stand-in stops another run that still writes the layer (a data set of the column). That run
- * publishes its manifest only if the file has not changed since the run looked at it. */
-static int column_drop_withdraw(const struct dropped_layer *l, const struct manifest_found *found)
-{
-    const struct journal *j = &l->output.journal;
-    char *url = store_join(l->directory, MANIFEST_NAME);
-    int code = url == NULL ? err_memory(l->error, strlen(l->directory)) : SHEAF_OK;
-
-    if (code == SHEAF_OK && manifest_found_is_dataset(found))
-        code = output_note_replaced(&l->output, l->directory, found, l->error);
-    if (code == SHEAF_OK)
-        code = journal_check(j, l->error);
-    if (code == SHEAF_OK && j->stage == NULL)
-        code = put_stand_in(l, url, &found->seen);
-    else if (code == SHEAF_OK && found->seen.is_there)
-        code = journal_remove_seen(j, url, &found->seen, l->error);
-    free(url);
-    return code;
 }
 
 #define WITHDRAW_TRIES 5        /* Each run that lost its claim can interfere once. */
 
+/* Removes the manifest of the layer (a data set of the column). In a store such as S3, replaces the
+ * manifest by a stand-in, a short file that stays.
+ *
+ * The stand-in stops another run that still writes the layer. That run publishes its manifest only
+ * if the file has not changed since the run looked at it. */
 static int withdraw(struct dropped_layer *l)
 {
-    int code = SHEAF_ERR_CHANGED;
+    char *url = store_join(l->directory, MANIFEST_NAME);
+    int code = url == NULL ? err_memory(l->error, strlen(l->directory)) : SHEAF_ERR_CHANGED;
 
     for (int i = 0; i < WITHDRAW_TRIES && code == SHEAF_ERR_CHANGED; i++) {
-        struct manifest_found found;
+        struct store_seen seen;
+        bool is_dropped = false;
 
-        code = column_drop_look(l, &found);
-        if (code == SHEAF_OK)
-            code = column_drop_withdraw(l, &found);
-        manifest_found_free(&found);
+        code = column_drop_look(l, url, &seen, &is_dropped);
+        if (code != SHEAF_OK)
+            continue;
+        l->is_column |= seen.is_there && !is_dropped;
+        code = journal_check(&l->journal, l->error);
+        if (code != SHEAF_OK)
+            break;
+        if (l->journal.stage == NULL)
+            code = put_stand_in(l, url, &seen);
+        else if (seen.is_there)
+            code = journal_remove_seen(&l->journal, url, &seen, l->error);
     }
+    free(url);
     return code;
 }
 
@@ -164,17 +131,37 @@ static int drop_find_entry(void *context, const char *name, struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Sets l->is_column if the layer (a data set of the column) has a manifest, or files of an
- * unfinished run or drop. The stand-in, which an earlier drop has left instead of a manifest, does
- * not count. */
+static int drop_find_file(void *context, const struct store_entry *entry)
+{
+    *(bool *)context |= strcmp(entry->name, MANIFEST_NAME) != 0 &&
+                        is_columns_file(NULL, entry->name);
+    return SHEAF_OK;
+}
+
+/* Sets l->is_column if the layer (a data set of the column) has files other than a manifest. */
+static int find_layer_files(struct dropped_layer *l)
+{
+    int code = store_list(l->directory, drop_find_file, &l->is_column, l->error);
+
+    if (code == SHEAF_OK || code == SHEAF_ERR_NOT_FOUND)
+        code = journal_list(l->directory, drop_find_entry, &l->is_column, l->error);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* Sets l->is_column if the layer (a data set of the column) has any file. The stand-in, which an
+ * earlier drop has left instead of a manifest, does not count. */
 static int find_anything(struct dropped_layer *l)
 {
-    struct manifest_found found;
-    int code = column_drop_look(l, &found);
+    char *url = store_join(l->directory, MANIFEST_NAME);
+    struct store_seen seen;
+    bool is_dropped = false;
+    int code = url == NULL ? err_memory(l->error, strlen(l->directory)) : find_layer_files(l);
 
-    manifest_found_free(&found);
-    if (code == SHEAF_OK)
-        code = journal_list(l->directory, drop_find_entry, &l->is_column, l->error);
+    if (code == SHEAF_OK && !l->is_column)
+        code = column_drop_look(l, url, &seen, &is_dropped);
+    if (code == SHEAF_OK && !l->is_column)
+        l->is_column = seen.is_there && !is_dropped;
+    free(url);
     return code;
 }
 
@@ -183,14 +170,18 @@ static int find_anything(struct dropped_layer *l)
  * stops. */
 static int column_drop_claim(struct dropped_layer *l)
 {
-    struct journal *j = &l->output.journal;
+    struct journal *j = &l->journal;
     struct journal_plan holder = { .run = "" };
     struct store_seen seen;
-    int code = store_lock(l->directory, false, &l->output.lock, l->error);
+    int code = store_lock(l->directory, false, &l->lock, l->error);
 
+    if (code == SHEAF_OK)
+        code = journal_open(j, l->directory, l->error);
     if (code != SHEAF_OK)
         return code;
     hash_text(XXH3_128bits("drop", 4), j->plan.hash);
+    snprintf(j->plan.prefix, sizeof(j->plan.prefix), "column");
+    j->plan.split_count = 1;
     code = journal_load(j, &holder, &seen, l->error);
     if (code == SHEAF_OK || code == SHEAF_END || code == SHEAF_ERR_CORRUPT)
         code = journal_claim(j, &seen, holder.run, CLAIM_REPLACES, l->error);
@@ -204,84 +195,42 @@ static int column_drop_remove_file(void *context, const char *name, const struct
     const struct dropped_layer *l = context;
 
     (void)listed;
-    return output_remove(&l->output, l->directory, name, err);
+    return journal_remove_in(&l->journal, l->directory, name, err);
 }
 
-static int column_drop_take_shard(void *context, const struct store_entry *entry)
+static int column_drop_take_file(void *context, const struct store_entry *entry)
 {
     struct dropped_layer *l = context;
 
-    return is_columns_shard(entry->name) ? several_add(&l->several, entry->name, NULL, l->error)
-                                         : SHEAF_OK;
-}
-
-/* Removes the shards that the copy of the manifest names. If the copy is damaged, the names are
- * unknown, so all files with names of shards are removed. */
-static int remove_published(struct dropped_layer *l)
-{
-    struct manifest m = { .shards = NULL };
-    const int found = destination_read_replaced(l->directory, &m, l->error);
-    int code;
-
-    if (found != SHEAF_OK && found != SHEAF_ERR_CORRUPT)
-        return found == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : found;
-    code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);
-    if (code == SHEAF_OK && found == SHEAF_ERR_CORRUPT)
-        code = store_list(l->directory, column_drop_take_shard, l, l->error);
-    for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
-        code = several_add(&l->several, m.shards[i].name, NULL, l->error);
-    manifest_clear(&m);
-    return several_close(&l->several, code, l->error);
-}
-
-/* Removes the shard to which a journal entry belongs. The name of an entry is SHARD.HASH.done. */
-static int drop_take_entry(void *context, const char *name, struct sheaf_error *err)
-{
-    struct dropped_layer *l = context;
-    char shard[SHARD_NAME_BYTES];
-    const char *end = strstr(name, ".tfrecord."), *suffix = strrchr(name, '.');
-    const size_t size = end == NULL ? 0 : (size_t)(end - name) + strlen(".tfrecord");
-
-    if (size == 0 || size >= sizeof(shard) || strcmp(suffix, ".done") != 0)
+    if (strcmp(entry->name, MANIFEST_NAME) == 0 || !is_columns_file(NULL, entry->name))
         return SHEAF_OK;
-    snprintf(shard, sizeof(shard), "%.*s", (int)size, name);
-    return several_add(&l->several, shard, NULL, err);
-}
-
-/* Removes the shards that the journal names. */
-static int remove_unpublished(struct dropped_layer *l)
-{
-    int code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);
-
-    if (code == SHEAF_OK)
-        code = journal_list(l->directory, drop_take_entry, l, l->error);
-    return several_close(&l->several, code, l->error);
+    return several_add(&l->several, entry->name, NULL, l->error);
 }
 
 /* Removes all files of a layer (a data set of the column) except its manifest, which must have been
  * removed before. The shards and indexes are removed first, then incomplete uploads, then the
- * journal (the list of finished shards) with the copy of the manifest. The claim is removed last,
- * because it prevents other runs from writing the layer meanwhile. */
+ * journal (the list of finished shards). The claim is removed last, because it prevents other runs
+ * from writing the layer meanwhile. */
 static int remove_files(struct dropped_layer *l)
 {
-    int code = remove_published(l);
+    int code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);
 
     if (code == SHEAF_OK)
-        code = remove_unpublished(l);
-    if (code == SHEAF_OK)
-        code = output_remove_tables(&l->output, l->directory, l->error);
+        code = store_list(l->directory, column_drop_take_file, l, l->error);
+    code = several_close(&l->several, code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code, l->error);
     if (code == SHEAF_OK)
         code = journal_remove_temporaries(l->directory, l->error);
     if (code == SHEAF_OK && !store_is_local(l->directory))
         (void)store_clean(l->directory, is_columns_file, NULL, NULL, NULL);
     if (code == SHEAF_OK)
-        code = journal_clear(&l->output.journal, l->error);
+        code = journal_clear(&l->journal, l->error);
     return code == SHEAF_OK ? store_sync(l->directory, l->error) : code;
 }
 
 static void close_layer(struct dropped_layer *l)
 {
-    output_close(&l->output);
+    store_unlock(l->lock);
+    journal_close(&l->journal);
     free(l->directory);
 }
 
@@ -305,13 +254,8 @@ static int claim_layer(const struct sheaf_dataset *base, const char *name, size_
 {
     int code;
 
-    *l = (struct dropped_layer){ .output.lock = -1, .error = err };
+    *l = (struct dropped_layer){ .lock = -1, .error = err };
     code = column_directory(base, name, layer, &l->directory, err);
-    if (code == SHEAF_OK)
-        code = output_open(&l->output, l->directory, format_of(SHEAF_TFRECORD), NULL, "column",
-                           err);
-    if (code == SHEAF_OK)
-        code = output_add_split(&l->output, "", 0, err);
     if (code == SHEAF_OK)
         code = find_anything(l);
     if (code != SHEAF_OK || !l->is_column)

@@ -328,7 +328,7 @@ static int finish_removal(const struct output *o, struct sheaf_error *err)
 
 /* ---- Withdrawing manifests ------------------------------------------------------------------- */
 
-int output_note_replaced(const struct output *o, const char *directory,
+static int note_replaced(const struct output *o, const char *directory,
                          const struct manifest_found *f, struct sheaf_error *err)
 {
     return output_put_over(o, directory, STORE_PARTIAL "/" REPLACED_NAME, f->text, f->size, NULL,
@@ -370,7 +370,7 @@ static int withdraw_found(const struct output *o, const char *directory,
     if (keep_own && !own && f->kind == MANIFEST_UNREADABLE)
         return err_set(err, f->fault.code, "%s", f->fault.message);
     if (manifest_found_is_dataset(f) && !own)
-        code = output_note_replaced(o, directory, f, err);
+        code = note_replaced(o, directory, f, err);
     if (code != SHEAF_OK)
         return code;
     url = store_join(directory, MANIFEST_NAME);
@@ -412,8 +412,7 @@ static bool is_of_run(const struct output *o, const char *name)
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {
-    const int code = manifest_found_is_dataset(f) ? output_note_replaced(o, directory, f, err)
-                                                  : SHEAF_OK;
+    const int code = manifest_found_is_dataset(f) ? note_replaced(o, directory, f, err) : SHEAF_OK;
 
     return code == SHEAF_OK ? output_remove(o, directory, MANIFEST_NAME, err) : code;
 }

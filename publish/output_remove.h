@@ -31,11 +31,6 @@ int output_write_over(const struct output *output, const char *directory, const 
 int output_remove(const struct output *output, const char *directory, const char *name,
                   struct sheaf_error *err);
 
-struct manifest_found;
-/* Stores a copy of the manifest *found, which is about to be removed, in the journal's directory.
- * The copy shows which files of the data set must be removed (see destination_read_replaced). */
-int output_note_replaced(const struct output *output, const char *directory,
-                         const struct manifest_found *found, struct sheaf_error *err);
 /* Removes the index and the table of keys that a failed run has written for a new data set in
  * `directory`. Files of other programs stay. */
 int output_remove_tables(const struct output *output, const char *directory,

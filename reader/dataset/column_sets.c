@@ -172,11 +172,8 @@ static int open_layer(const struct sheaf_dataset *source, const char *name,
     return code;
 }
 
-/* Reads the beginning of the file `manifest_url`. If it is a stand-in, sets `date` to the time of
- * the drop. If it is another short file, sets `date` to "". Returns SHEAF_ERR_LIMIT if the file is
- * longer than a stand-in, as a manifest is. */
-static int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
-                            struct sheaf_error *err)
+int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
+                     struct sheaf_error *err)
 {
     char *text = NULL;
     size_t size = 0;

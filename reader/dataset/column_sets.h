@@ -51,6 +51,14 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
+/* Finds out when a column was dropped. A drop may leave a short file, the stand-in, at the URL of a
+ * manifest (see columns/column_drop.c). Reads only the beginning of the file `manifest_url`:
+ * - If it is a stand-in, sets `date` to the time of the drop.
+ * - If it is longer than a stand-in, as a manifest is, returns SHEAF_ERR_LIMIT.
+ * - If it is another short file, sets `date` to "".
+ * - If it does not exist, returns SHEAF_ERR_NOT_FOUND. */
+int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
+                     struct sheaf_error *err);
 /* Finds out when a column was dropped. A drop may replace the manifest of the column's first data
  * set (layer 1) by a short file, the stand-in (see columns/column_drop.c). Sets `date` to the time
  * in the stand-in, or to "" if there is no stand-in. */

@@ -601,60 +601,6 @@ class Columns(Case):
         self.assertGreater(at, 10)
         self.assertEqual(tree_of(self.dest), {**base, **whole})
 
-    # ---- What stays ------------------------------------------------------------------------------
-
-    def strays(self):
-        """Writes files of another program, some under names of a column's files. Returns their names."""
-        names = ["columns/cap/1/" + name for name in ("skipped.tsv", "notes.txt", "column-000009.tfrecord")]
-        for name in names:
-            write(os.path.join(self.dest, name), b"mine")
-        return names
-
-    def assert_strays(self, names):
-        self.assertEqual({n: d for n, d in tree_of(self.dest).items() if n.startswith("columns")},
-                         dict.fromkeys(names, b"mine"))
-
-    def test_a_drop_leaves_files_of_other_programs(self):
-        self.pack()
-        self.add()
-        strays = self.strays()
-        sheaf("column", "drop", self.dest, "cap")
-        self.assert_strays(strays)
-        self.assert_error(sheaf("column", "drop", self.dest, "cap", status=1), "has no column cap")
-        for name in ("dataset.index", "dataset.keys"):
-            write(os.path.join(self.dest, "columns/cap/1", name), b"mine")
-        self.assert_error(sheaf("column", "drop", self.dest, "cap", status=1), "has no column cap")
-        shutil.rmtree(os.path.join(self.dest, "columns"))
-        manifest = os.path.join(self.dest, "columns/cap/1/dataset.json")
-        for text, error in ((b'{"rows": 3}', "another program wrote the file"),
-                            (read(os.path.join(self.dest, "dataset.json")), "is not part of a column")):
-            os.makedirs(os.path.dirname(manifest), exist_ok=True)
-            write(manifest, text)
-            self.assert_error(sheaf("column", "drop", self.dest, "cap", status=1), error)
-            self.assertEqual(read(manifest), text)
-
-    def test_a_drop_of_a_damaged_column(self):
-        self.pack()
-        self.add()
-        manifest = os.path.join(self.dest, "columns/cap/1/dataset.json")
-        write(manifest, read(manifest).replace(b'"samples": 40', b'"samples": 41', 1))
-        sheaf("column", "drop", self.dest, "cap")
-        self.assert_strays([])
-
-    def test_a_killed_drop(self):
-        def prepare():
-            self.pack()
-            self.add()
-            strays[:] = self.strays()
-
-        strays = []
-        for at in kills(self, 2 * KILL_STEP, prepare, "column", "drop", self.dest, "cap", first=1):
-            again = sheaf("column", "drop", self.dest, "cap", status=None)
-            self.assertIn(again.returncode, (0, 1), at)
-            if again.returncode == 1:
-                self.assert_error(again, "has no column cap")
-            self.assert_strays(strays)
-
 
 class ColumnsOverHttp(Case):
     def test_one_read_for_a_shard(self):
