@@ -50,8 +50,7 @@ struct dropped_layer {
 
 static bool is_columns_file(const void *context, const char *name)
 {
-    static const char *const names[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
-                                         CONVERTED_NAME };
+    static const char *const names[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME };
     unsigned long long number;
     int end = 0;
 
@@ -279,9 +278,10 @@ static int take_layer(void *context, const struct store_entry *entry)
 {
     struct drop *d = context;
     char *end;
+    const bool is_number = entry->name[0] >= '1' && entry->name[0] <= '9';
     const unsigned long layer = strtoul(entry->name, &end, 10);
 
-    if (layer != 0 && layer <= COLUMN_LAYERS_MOST && (*end == '\0' || strcmp(end, "/") == 0) &&
+    if (is_number && layer <= COLUMN_LAYERS_MOST && (*end == '\0' || strcmp(end, "/") == 0) &&
         d->layer_count < COLUMN_LAYERS_MOST)
         d->layers[d->layer_count++] = layer;
     return SHEAF_OK;

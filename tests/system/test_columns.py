@@ -416,6 +416,17 @@ class Columns(Case):
         for key, fields in self.samples("--columns", "cap"):
             self.assertEqual(fields["cap.txt"], caption(key, "!").encode())
 
+    def test_a_drop_leaves_files_that_no_column_has(self):
+        self.pack()
+        self.add()
+        own = tree_of(self.dest)
+        for name in ("1/skipped.tsv", "1/converted.tsv", "1/notes.txt", "01/dataset.json", "+2/x"):
+            write(os.path.join(self.dest, "columns/cap", name), b"mine")
+        stray = tree_of(self.dest).keys() - own.keys()
+        sheaf("column", "drop", self.dest, "cap")
+        self.assertEqual(len(stray), 5)
+        self.assertEqual({n for n in tree_of(self.dest) if n.startswith("columns")}, stray)
+
     def test_a_drop_names_views(self):
         """Views that need the column are named if they are beside the data set or in it. Views of
         other data sets and of other columns are not named."""
