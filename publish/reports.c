@@ -10,63 +10,77 @@
 #include "base/hash_text.h"
 #include "publish/output_remove.h"
 
-#define REPORTS_NAME "reports"      /* in the journal: one hash in each line */
+#define REPORTS_NAME "reports"      /* in the journal: a line "SIZE HASH" for each report */
 #define REPORTS_MOST (SIZE_MAX / 4)
+#define NOTE_BYTES   (HASH_TEXT_BYTES + 24)
 
-/* Reads the hashes of the reports that runs of this plan were about to write. Sets *hashes to NULL
- * if there are none. The caller frees *hashes. */
-static int get_hashes(const struct output *o, char **hashes, struct sheaf_error *err)
+/* Reads the notes of the reports that runs of this plan were about to write. Sets *notes to an
+ * empty text if there are none. The caller frees *notes. */
+static int get_notes(const struct output *o, char **notes, struct sheaf_error *err)
 {
     char *url = store_join(o->journal.directory, REPORTS_NAME);
     size_t size;
     int code;
 
-    *hashes = NULL;
+    *notes = NULL;
     code = url == NULL ? err_memory(err, strlen(o->journal.directory))
-                       : store_get(url, REPORTS_MOST, hashes, &size, err);
+                       : store_get(url, REPORTS_MOST, notes, &size, err);
     free(url);
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+    if (code != SHEAF_ERR_NOT_FOUND)
+        return code;
+    *notes = strdup("");
+    return *notes == NULL ? err_memory(err, 1) : SHEAF_OK;
 }
 
-static void hash_report(const void *lines, size_t size, char hash[HASH_TEXT_BYTES])
+/* Writes the line that notes a report, with a newline before it and after it. */
+static void note_of(const void *lines, size_t size, char note[NOTE_BYTES])
 {
+    char hash[HASH_TEXT_BYTES];
+
     hash_text(XXH3_128bits(lines, size), hash);
+    snprintf(note, NOTE_BYTES, "\n%zu %s\n", size, hash);
 }
 
-/* Sets *is to whether the report at `url` has one of the hashes in the text `hashes`. Sets *is to
- * true if there is no such file. */
-static int has_hash(const char *url, const char *hashes, bool *is, struct sheaf_error *err)
+/* Sets *is to whether the report `seen` at `url` is noted in the text `notes`. The report is read
+ * only if a report of its size is noted. Sets *is to true if the file no longer exists. */
+static int is_noted(const char *url, const struct store_seen *seen, const char *notes, bool *is,
+                    struct sheaf_error *err)
 {
-    char *text = NULL, hash[HASH_TEXT_BYTES];
+    char *text = NULL, note[NOTE_BYTES];
     size_t size = 0;
-    const int code = store_get(url, REPORTS_MOST, &text, &size, err);
+    int code;
 
+    *is = false;
+    snprintf(note, sizeof(note), "\n%llu ", (unsigned long long)seen->bytes);
+    if (strstr(notes, note) == NULL)
+        return SHEAF_OK;
+    code = store_get(url, (size_t)seen->bytes, &text, &size, err);
     *is = code == SHEAF_ERR_NOT_FOUND;
     if (code == SHEAF_OK) {
-        hash_report(text, size, hash);
-        *is = strstr(hashes, hash) != NULL;
+        note_of(text, size, note);
+        *is = strstr(notes, note) != NULL;
     }
     free(text);
-    return *is ? SHEAF_OK : code;
+    return *is || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
 int reports_check(const struct output *o, const char *url, const struct store_seen *seen,
                   const struct buf *lines, struct sheaf_error *err)
 {
-    char *hashes = NULL, own[HASH_TEXT_BYTES];
+    char *notes = NULL, own[NOTE_BYTES];
     bool is_own = false;
     int code;
 
     if (!seen->is_there)
         return SHEAF_OK;
-    code = get_hashes(o, &hashes, err);
-    if (code == SHEAF_OK && hashes != NULL)
-        code = has_hash(url, hashes, &is_own, err);
-    free(hashes);
-    hash_report(lines->data, lines->size, own);
-    /* Releases before 0.4 noted no hashes. */
-    if (code == SHEAF_OK && !is_own && lines->size != 0 && seen->bytes == lines->size)
-        code = has_hash(url, own, &is_own, err);
+    code = get_notes(o, &notes, err);
+    if (code == SHEAF_OK)
+        code = is_noted(url, seen, notes, &is_own, err);
+    free(notes);
+    /* Releases before 0.4 wrote no notes. */
+    note_of(lines->data, lines->size, own);
+    if (code == SHEAF_OK && !is_own && lines->size != 0)
+        code = is_noted(url, seen, own, &is_own, err);
     if (code != SHEAF_OK || is_own)
         return code;
     return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and is not the report of this run: "
@@ -77,26 +91,26 @@ int reports_note(const struct output *o, const struct buf *const reports[2],
                  struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(REPORTS_MOST);
-    char *hashes = NULL, hash[HASH_TEXT_BYTES];
+    char *notes = NULL, note[NOTE_BYTES];
     int code = SHEAF_OK;
     size_t noted = 0;
 
     if (reports[0]->size == 0 && reports[1]->size == 0)
         return SHEAF_OK;
-    code = get_hashes(o, &hashes, err);
-    if (code == SHEAF_OK && hashes != NULL) {
-        noted = strlen(hashes);
-        code = buf_append(&text, hashes, noted, err);
+    code = get_notes(o, &notes, err);
+    if (code == SHEAF_OK) {
+        noted = strlen(notes);
+        code = buf_append(&text, notes, noted, err);
     }
     for (size_t i = 0; i < 2 && code == SHEAF_OK; i++) {
-        hash_report(reports[i]->data, reports[i]->size, hash);
-        if (reports[i]->size != 0 && (hashes == NULL || strstr(hashes, hash) == NULL))
-            code = buf_printf(&text, err, "%s\n", hash);
+        note_of(reports[i]->data, reports[i]->size, note);
+        if (reports[i]->size != 0 && strstr(notes, note) == NULL)
+            code = buf_printf(&text, err, "%s", note);
     }
     if (code == SHEAF_OK && text.size != noted)
         code = output_put_over(o, o->journal.directory, REPORTS_NAME, text.data, text.size, NULL,
                                err);
-    free(hashes);
+    free(notes);
     buf_free(&text);
     return code;
 }

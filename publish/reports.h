@@ -5,8 +5,8 @@
  *
  * The reports are written before the manifest. If the run is killed in between, and the source is
  * changed before the run is resumed, the new reports have other lines. So the journal has a file
- * with the hashes of all reports that runs of this plan were about to write. A report with another
- * hash belongs to another program. */
+ * with the sizes and hashes of all reports that runs of this plan were about to write. A report
+ * with another hash belongs to another program. */
 #ifndef PUBLISH_REPORTS_H
 #define PUBLISH_REPORTS_H
 

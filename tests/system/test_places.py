@@ -111,6 +111,20 @@ class Places(Case):
         sheaf("verify", self.dest)
         self.assertFalse(os.path.exists(os.path.join(self.dest, ".sheaf-partial")))
 
+    def test_an_index_for_which_the_disk_is_full(self):
+        """Whichever write fails, nothing is left that the next run refuses."""
+        for at in range(1, 1000):
+            self.dest = self.path("set-%d" % at)
+            self.foreign()
+            done = sheaf("index", self.dest, status=None,
+                         env=dict(support.killing(self, at), FAULT_KIND="enospc"))
+            if done.returncode == 0:
+                break
+            if not os.path.exists(os.path.join(self.dest, "dataset.json")):
+                sheaf("index", self.dest)
+            self.assertEqual(len(self.keys()), 6)
+        self.assertGreater(at, 10)
+
     def test_keys_keep_others_out(self):
         sheaf("pack", self.one, self.dest, *self.options)
         run, mark = held(self, "dataset.keys", "index", self.dest, "--keys")
@@ -297,6 +311,8 @@ class Places(Case):
                 write(report, b"mine")
                 self.assert_error(sheaf(*words, "--resume", status=1), "is not the report of this run")
                 self.assertEqual(read(report), b"mine")
+                os.truncate(report, 1 << 40)        # a stray file is not read
+                self.assert_error(sheaf(*words, "--resume", status=1), "is not the report of this run")
                 write(report, before)
                 sheaf(*words, "--resume")
                 sheaf("verify", self.dest)
