@@ -178,7 +178,7 @@ demo: packages ##: install what is missing, build, and show all of it on real JP
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 COMPILE  = $(MAKE) --no-print-directory $(PARALLEL)
 # Runs a few targets at the same time, because each of them often waits. Prints each output whole.
-TOGETHER = $(MAKE) --no-print-directory -j3 --output-sync=target
+TOGETHER = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j4) --output-sync=target
 
 test check asan ubsan tsan fuzz compiled: export WERROR = -Werror
 test: export SLOWEST = $(abspath $(BUILD))/slowest
