@@ -18,7 +18,7 @@ test="
     g++ clang libclang-rt-14-dev
     python3 python3-xxhash python3-crcmod
     python3-dev python3-setuptools python3-numpy python3-pil python3-torch
-    libarchive-tools lz4 zstd tar gzip diffutils
+    libarchive-tools lz4 zstd tar gzip bzip2 xz-utils diffutils git
     shellcheck mandoc
     radosgw ceph-mon ceph-osd curl openssl
     fuse s3fs python3-fusepy nginx-light awscli

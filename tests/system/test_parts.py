@@ -215,6 +215,7 @@ class Local(Parts, Case):
         for number, harm in enumerate((lambda data: data[:-1], lambda data: support.flip(data, 99))):
             victim = os.path.join(many, "shard-00000%d.tfrecord" % number)
             write(victim, harm(read(victim)))
+            os.utime(victim, (number, number))      # it may have been made in the same tick of the clock
         status = json.loads(sheaf("info", plan, "--json").stdout)
         self.assertEqual((status["done_shards"], status["missing_parts"]), (2, [0]))
         self.assertEqual(status["missing"], ["shard-000000.tfrecord", "shard-000001.tfrecord"])
