@@ -243,6 +243,10 @@ static int edit_wanted_read_files(struct edit *e, struct sheaf_error *err)
         code = problems_verdict(&e->problems, err);
     scan_end(&scan);
     naming_close(&naming);
+    /* In an object store, a misspelt name looks like an empty directory. */
+    if (code == SHEAF_OK && e->files.file_count == 0)
+        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: there are no files to put in place: check "
+                       "the name", e->options.replace);
     return code == SHEAF_OK ? group_files(e, err) : code;
 }
 
@@ -276,9 +280,8 @@ int edit_read_lists(struct edit *e, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = edit_wanted_read(e, o->labels, "labels to correct", edit_wanted_read_labels, err);
     hash_add(&e->sum, "files", 5);
-    if (code == SHEAF_OK)
-        code = edit_wanted_read(e, o->replace, "files to put in place", edit_wanted_read_files,
-                                err);
+    if (code == SHEAF_OK && o->replace != NULL)
+        code = edit_wanted_read_files(e, err);
     return code;
 }
 

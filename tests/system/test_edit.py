@@ -312,14 +312,19 @@ class Edit(Case):
     def test_empty_lists(self):
         """Each empty list is named, as it may be the wrong one."""
         before = self.pack()
-        write(self.path("empty.csv"))
-        os.mkdir(self.path("none"))
-        for option, place, said in (("--delete", "empty.csv", "keys to delete"),
-                                    ("--labels", "empty.csv", "labels to correct"),
-                                    ("--replace", "none", "files to put in place")):
-            done = self.edit(option, self.path(place))
-            self.assertIn("%s: is empty: there are no %s" % (self.path(place), said), done.stderr.decode())
+        empty = self.path("empty.csv")
+        write(empty)
+        for option, said in (("--delete", "keys to delete"), ("--labels", "labels to correct")):
+            done = self.edit(option, empty)
+            self.assertIn("%s: is empty: there are no %s" % (empty, said), done.stderr.decode())
             self.assertIn(b"nothing to change", done.stdout)
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_no_files_to_put_in_place(self):
+        """A directory without files is an error, because a misspelt prefix in S3 looks like such a directory."""
+        before = self.pack()
+        os.mkdir(self.path("none"))
+        self.assert_error(self.edit("--replace", self.path("none"), status=1), "none: there are no files to put in place")
         self.assertEqual(tree_of(self.dest), before)
 
     def test_unknown_keys(self):
@@ -637,6 +642,8 @@ class Remote(servers.S3Case):
         self.assertEqual(len(self.sheaf("cat", dest, "--list").stdout.splitlines()), 38)
         sheaf("edit", local, "--delete", keys)
         self.assert_same_objects("set", local)
+        done = self.sheaf("edit", dest, "--replace", self.url("nope/"), status=1)
+        self.assertIn(b"nope/: there are no files to put in place: check the name", done.stderr)
         self.assertIn(b"made before", self.sheaf("edit", dest, "--delete", keys,
                                                  "--purge").stdout)
         sheaf("edit", local, "--purge")
