@@ -64,6 +64,7 @@ struct directory {
     const char *url;
     bool has_files;
     bool has_index;             /* an index that sheaf has written */
+    bool has_manifest;          /* sheaf index ignores a manifest that it may replace */
     struct sheaf_error *err;
 };
 
@@ -73,6 +74,7 @@ static int dataset_foreign_add_entry(void *context, const struct store_entry *en
 
     d->has_files = true;
     d->has_index |= manifest_part_is(entry->name, INDEX_NAME);
+    d->has_manifest |= strcmp(entry->name, MANIFEST_NAME) == 0;
     if (shard_is_side_file(entry->name))
         return SHEAF_OK;
     return add_url(d->urls, store_join(d->url, entry->name), d->err);
@@ -137,7 +139,7 @@ static int add_directory(struct urls *urls, const char *url, bool *is_directory,
     *is_directory = code == SHEAF_OK;
     if (code == SHEAF_OK && urls->count == before)
         return no_shards(url, d.has_files, err);
-    if (code == SHEAF_OK && d.has_index)
+    if (code == SHEAF_OK && d.has_index && !d.has_manifest)
         notice_say(url, MANIFEST_NAME " is missing, although there is a " INDEX_NAME ": the shards "
                    "are read like those of other software, without class names and checksums, and "
                    "with samples that edits have deleted; copy " MANIFEST_NAME ", too");

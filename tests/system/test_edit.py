@@ -395,6 +395,7 @@ class Edit(Case):
         self.assert_error(sheaf("edit", foreign, "--delete", self.keys, status=1),
                           "has no dataset.json")
         sheaf("index", foreign)
+        self.assertNotIn(b"dataset.json is missing", sheaf("index", foreign, "--overwrite").stderr)
         self.assert_error(sheaf("edit", foreign, "--delete", self.keys, status=1),
                           "made by another program")
 
