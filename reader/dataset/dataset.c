@@ -182,7 +182,7 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, con
                         size_t source_count, struct sheaf_error *err)
 {
     size_t count;
-    int code = foreign_expand(sources, is_file, source_count, &d->urls, &count, err);
+    int code = foreign_expand(d, sources, is_file, source_count, &count, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -397,6 +397,7 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     free(d->class_map);
     free(d->urls);
     free(d->repeated_key);
+    free(d->lost_manifest);
     free(d->sections);
     free(d->damages);
     free(d->samples);

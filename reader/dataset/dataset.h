@@ -42,6 +42,9 @@ struct sheaf_dataset {
     /* URL of the first source, as the caller gave it, without passwords */
     char *url;
     bool has_manifest;
+    /* URL, without passwords, of a directory that has an index of Sheaf, but no manifest. Its
+     * shards are read as foreign shards. NULL if there is no such directory. */
+    char *lost_manifest;
     /* true if the shards are in a remote store, such as S3 */
     bool is_remote;
     /* Directory of the cache, if the data set was opened offline, that is, from a cache on this
@@ -434,11 +437,11 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
 int foreign_find_files(const char *const *sources, size_t source_count, bool *is_file,
                        struct sheaf_error *err);
 
-/* Makes a list of the URLs of all shards that the sources name. A source may be a file, a directory
- * or a pattern (see sheaf_dataset_open). No source may have a manifest. The caller must free each
- * URL and the array. */
-int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
-                   char ***urls, size_t *count, struct sheaf_error *err);
+/* Sets d->urls to a list of the URLs of all shards that the sources name, and d->lost_manifest. A
+ * source may be a file, a directory or a pattern (see sheaf_dataset_open). No source may have a
+ * manifest. */
+int foreign_expand(struct sheaf_dataset *d, const char *const *sources, const bool *is_file,
+                   size_t source_count, size_t *count, struct sheaf_error *err);
 
 /* Detects the container, the codec and the sizes of the shards in d->urls. Scans the headers of the
  * shards if possible, and makes an index section for each scanned shard. */

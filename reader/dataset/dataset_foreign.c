@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/hash_text.h"
 #include "base/notice.h"
+#include "base/text.h"
 #include "formats/manifest_growth.h"
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/probe.h"
@@ -29,6 +30,7 @@
 struct urls {
     char **list;
     size_t count, capacity;
+    char *lost_manifest;        /* sheaf_dataset.lost_manifest */
 };
 
 /* Adds a URL and takes ownership of it. */
@@ -139,10 +141,15 @@ static int add_directory(struct urls *urls, const char *url, bool *is_directory,
     *is_directory = code == SHEAF_OK;
     if (code == SHEAF_OK && urls->count == before)
         return no_shards(url, d.has_files, err);
-    if (code == SHEAF_OK && d.has_index && !d.has_manifest)
+    if (code == SHEAF_OK && d.has_index && !d.has_manifest) {
+        free(urls->lost_manifest);
+        urls->lost_manifest = text_shown_url(url);
+        if (urls->lost_manifest == NULL)
+            return err_memory(err, strlen(url));
         notice_say(url, MANIFEST_NAME " is missing, although there is a " INDEX_NAME ": the shards "
                    "are read like those of other software, without class names and checksums, and "
                    "with samples that edits have deleted; copy " MANIFEST_NAME ", too");
+    }
     return code;
 }
 
@@ -268,8 +275,8 @@ static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
     return code;
 }
 
-int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
-                   char ***list, size_t *count, struct sheaf_error *err)
+int foreign_expand(struct sheaf_dataset *d, const char *const *sources, const bool *is_file,
+                   size_t source_count, size_t *count, struct sheaf_error *err)
 {
     struct urls urls = { 0 };
     int code = SHEAF_OK;
@@ -284,9 +291,11 @@ int foreign_expand(const char *const *sources, const bool *is_file, size_t sourc
         for (size_t i = 0; i < urls.count; i++)
             free(urls.list[i]);
         free(urls.list);
+        free(urls.lost_manifest);
         return code;
     }
-    *list = urls.list;
+    d->urls = urls.list;
+    d->lost_manifest = urls.lost_manifest;
     *count = urls.count;
     return SHEAF_OK;
 }

@@ -62,6 +62,20 @@ static void verify_fields_tell(const struct sheaf_verify_options *options, const
     }
 }
 
+static void verify_fields_find_manifest(const struct sheaf_dataset *source,
+                                        const struct sheaf_verify_options *options,
+                                        struct sheaf_verify_result *result)
+{
+    struct sheaf_error error;
+
+    if (source->lost_manifest == NULL || options->part != 0)
+        return;
+    err_set(&error, SHEAF_ERR_NOT_FOUND, "%s: " MANIFEST_NAME " is missing, although there is a "
+            INDEX_NAME ": copy " MANIFEST_NAME ", too, or index the shards again",
+            source->lost_manifest);
+    verify_fields_report(source, options, &error, result);
+}
+
 int verify_fields(const struct sheaf_dataset *d, const struct sheaf_verify_options *options,
                   const struct tally *counted, const atomic_uint_fast64_t *classes,
                   struct sheaf_verify_result *result, struct sheaf_error *err)
@@ -77,6 +91,7 @@ int verify_fields(const struct sheaf_dataset *d, const struct sheaf_verify_optio
             compare_fields(source, options, &counted[i], result);
             verify_fields_compare_classes(source, options, classes, result);
         }
+        verify_fields_find_manifest(source, options, result);
         classes += source->manifest.class_count;
         if (options->field != NULL)
             code = tally_merge(&all, &counted[i], err);

@@ -11,7 +11,8 @@
 
 /* Compares counts with the manifest. counted[i] has the field counts of source i. `classes` has the
  * number of samples of each class: first the classes of source 0, then those of source 1, and so
- * on. The counts are compared only if all shards were read and no problem was found. */
+ * on. The counts are compared only if all shards were read and no problem was found. Also reports a
+ * manifest that is missing beside an index of Sheaf. */
 int verify_fields(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
                   const struct tally *counted, const atomic_uint_fast64_t *classes,
                   struct sheaf_verify_result *result, struct sheaf_error *err);

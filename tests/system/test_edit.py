@@ -379,9 +379,13 @@ class Edit(Case):
         self.pack()
         self.edit("--delete", self.keys)
         os.unlink(os.path.join(self.dest, "dataset.json"))
-        for command in ("info", "verify"):
-            done = sheaf(command, self.dest)
+        for command, status in (("info", 0), ("cat", 0), ("verify", 1)):
+            done = sheaf(command, self.dest, status=status)
             self.assertIn(b"dataset.json is missing, although there is a dataset.index", done.stderr)
+        self.assertIn(b"or index the shards again", done.stderr)
+        self.assertIn(b"1 problem in", done.stderr)
+        sheaf("index", self.dest, "--overwrite")
+        sheaf("verify", self.dest)
 
     def test_what_cannot_be_edited(self):
         self.pack()
