@@ -242,7 +242,7 @@ static void test_open(void **state)
     assert_string_equal(object->url, "s3://bucket/dir/object");
     store_close(object);
     fake_server_clear_faults(s3.server);
-    must_not_open("s3://bucket/dir/nothing", SHEAF_ERR_NOT_FOUND, "NoSuchKey");
+    must_not_open("s3://bucket/dir/nothing", SHEAF_ERR_NOT_FOUND, "no object has this name");
     must_not_open("s3://no-such-bucket/x", SHEAF_ERR_NOT_FOUND, "NoSuchBucket: fake: check");
     must_not_open("s3://bucket", SHEAF_ERR_ARGUMENT, "is a bucket");
     must_not_open("s3://B!/x", SHEAF_ERR_ARGUMENT, "invalid bucket name");

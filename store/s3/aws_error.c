@@ -38,7 +38,7 @@ static const struct known_error known[] = {
       "the object is archived: restore it first" },
     { "NoSuchBucket", SHEAF_ERR_NOT_FOUND, false,
       "check the bucket's name, the region and the endpoint" },
-    { "NoSuchKey", SHEAF_ERR_NOT_FOUND, false, "" },
+    { "NoSuchKey", SHEAF_ERR_NOT_FOUND, false, "no object has this name" },
     { "NoSuchUpload", SHEAF_ERR_NOT_FOUND, false, "" },
     { "PreconditionFailed", SHEAF_ERR_CHANGED, false, "" },
     { "InvalidRange", SHEAF_ERR_TRUNCATED, false, "" },
