@@ -38,6 +38,7 @@ enum action {
      * was killed before it had finished. */
     BUSY,
     PACKS,                      /* refuse: such a run, which packs */
+    INDEXES,                    /* refuse: such a run, which makes an index or a table of keys */
     GROWS,                      /* refuse: such a run, which appends */
     BROKEN,                     /* refuse: the claim is damaged */
     /* the run refuses the destination: a file there has the name of a shard, but belongs to no data
@@ -165,9 +166,9 @@ static const struct row {
     { has_ours, 0,
       { NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   NEXT,   FULL,   OURS,   NEXT } },
     { has_dead_indexing, 0,
-      { NEXT,   NEXT,   NEXT,   NEXT,   PACKS,  PACKS,  PACKS,  INDEX,  INDEX,  INDEX } },
+      { NEXT,   NEXT,   NEXT,   NEXT,   INDEXES, INDEXES, INDEXES, INDEX, INDEX, INDEX } },
     { has_indexing, 0,
-      { NEXT,   NEXT,   NEXT,   NEXT,   PACKS,  PACKS,  PACKS,  BUSY,   INDEX,  INDEX } },
+      { NEXT,   NEXT,   NEXT,   NEXT,   INDEXES, INDEXES, INDEXES, BUSY, INDEX, INDEX } },
     { is_broken, 0,
       { NEXT,   NEXT,   NEXT,   NEXT,   BROKEN, BROKEN, G_ANEW, BROKEN, BROKEN, BROKEN } },
     { has_own_growing, 0,
@@ -249,6 +250,8 @@ static int output_claim_refuse(const struct output *o, enum action action,
     case O_RUN:  return destination_refuse_other_run(o, d, err);
     case BROKEN: return destination_refuse_damaged(o, err);
     case PACKS:  return refuse_run(o, d, "a run that packs it has not finished", err);
+    case INDEXES: return refuse_run(o, d, "a run of sheaf index has not finished; if it has ended, "
+                                    "run it again", err);
     case GROWS:  return refuse_run(o, d, "another run changes it, or was interrupted", err);
     default:     return SHEAF_OK;
     }

@@ -26,6 +26,9 @@ static const struct advice all[] = {
       "if it has ended, --resume continues it and --overwrite starts again" },
     { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, " column ",
       "if its run has ended, --resume continues it, and sheaf column drop removes it" },
+    { SHEAF_REASON_UNFINISHED, SHEAF_ERR_EXISTS, " index ",
+      "if it has ended, --overwrite starts sheaf index again, and sheaf append or sheaf edit "
+      "removes with --overwrite what it has left itself" },
     { SHEAF_REASON_STORED_PLAN, 0, " pack ",
       "sheaf pack --plan PLAN packs it and sheaf commit PLAN publishes it; --overwrite starts "
       "again" },

@@ -111,6 +111,29 @@ class Places(Case):
         sheaf("verify", self.dest)
         self.assertFalse(os.path.exists(os.path.join(self.dest, ".sheaf-partial")))
 
+    def test_a_killed_table_of_keys_is_made_again(self):
+        sheaf("pack", self.one, self.dest, *self.options)
+        run, mark = held(self, "dataset.keys", "index", self.dest, "--keys")
+        run.kill()
+        run.communicate()
+        os.unlink(mark)
+        write(self.path("gone"), b"cat/a1\n")
+        for words in (("append", self.two, self.dest), ("edit", self.dest, "--delete", self.path("gone"))):
+            for more in ((), ("--resume",), ("--overwrite",)):
+                done = sheaf(*words, *more, status=1)
+                self.assertIn(b"a run of sheaf index has not finished; if it has ended, run it again", done.stderr)
+        sheaf("index", self.dest, "--keys")
+        sheaf("append", self.two, self.dest)
+        run, mark = held(self, "dataset.json", "edit", self.dest, "--delete", self.path("gone"))
+        run.kill()
+        run.communicate()
+        os.unlink(mark)
+        done = sheaf("index", self.dest, "--keys", status=1)
+        self.assertIn(b"sheaf edit removes with --overwrite what it has left", done.stderr)
+        sheaf("edit", self.dest, "--delete", self.path("gone"), "--overwrite")
+        sheaf("index", self.dest, "--keys")
+        sheaf("verify", self.dest)
+
     def test_an_index_for_which_the_disk_is_full(self):
         """Whichever write fails, nothing is left that the next run refuses."""
         for at in range(1, 1000):
