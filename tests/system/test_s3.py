@@ -405,8 +405,7 @@ class Memory(servers.S3Case):
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "500"), 64),
                 (("cat", self.url("set"), "--null", "--shuffle-buffer", "300"), 128),
                 (("verify", self.url("set")), 128)):
-            peak = peak_of(*words, *([] if words[0] == "verify" else
-                                     ["--memory", "%dMiB" % memory]), env=self.env)
+            peak = peak_of(*words, "--memory", "%dMiB" % memory, env=self.env)
             print("%s: peak %d MiB of %d" % (words[0], peak // mib, memory), flush=True)
             self.assertLess(peak, (memory + 32) * mib)
 
