@@ -153,6 +153,13 @@ def released(run, mark):
     return run.returncode, out, errors
 
 
+def killed(run, mark):
+    """Kills a held command."""
+    run.kill()
+    run.communicate()
+    os.unlink(mark)
+
+
 def killing(case_, at):
     """Returns an environment in which a command is killed at system call number `at`."""
     return dict(os.environ, LD_PRELOAD=preload(case_.shared, "../campaign/faults"), FAULT_KIND="kill",

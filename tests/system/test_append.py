@@ -673,9 +673,7 @@ class Append(Case):
         """A run that replaces the data set also removes the shards that the killed run had appended."""
         self.pack()
         run, mark = held(self, "dataset.json", "append", self.new, self.dest, "--shard-count", "2")
-        run.kill()
-        run.communicate()
-        os.unlink(mark)
+        support.killed(run, mark)
         self.assert_error(self.append(status=1), "another run changes it, or was interrupted",
                           "if it has ended, --resume continues it and --overwrite starts again")
         done = sheaf("append", self.old, self.dest, "--resume", "--on-error", "skip", status=1)

@@ -599,9 +599,7 @@ class Edit(Case):
     def test_left_alone_and_changed_otherwise(self):
         self.pack()
         run, mark = held(self, "dataset.json", "edit", self.dest, "--delete", self.keys)
-        run.kill()
-        run.communicate()
-        os.unlink(mark)
+        support.killed(run, mark)
         self.assert_error(self.edit("--delete", self.keys, status=1), "another run changes it",
                           "--resume continues it and --overwrite starts again")
         write(self.path("next"), b"dog/a01\n")

@@ -31,11 +31,6 @@ class Places(Case):
         return sheaf(*words, status=status, env=dict(os.environ, **NO_LOCKS,
                                                      LD_PRELOAD=support.preload(self.shared, "hold")))
 
-    def end(self, run, mark):
-        os.unlink(mark)
-        errors = run.communicate(timeout=60)[1]
-        return run.returncode, errors
-
     def foreign(self):
         """Makes shards without an index."""
         sheaf("pack", self.one, self.dest, *self.options, "--prefix", "foreign")
@@ -58,7 +53,7 @@ class Places(Case):
                     run, mark = held(self, end, "pack", self.one, self.dest, *self.options, *more,
                                      **NO_LOCKS)
                     self.without_locks("pack", self.two, self.dest, *self.options, "--overwrite")
-                    code, errors = self.end(run, mark)
+                    code, _, errors = released(run, mark)
                     self.assertEqual(code, 1)
                     self.assertIn(b"another run", errors)
                     sheaf("verify", self.dest)
@@ -71,7 +66,7 @@ class Places(Case):
         self.without_locks("append", self.two, self.dest, status=1)
         more = make_tree(self.path("more"), {"cat/c.bin": b"c"})
         self.without_locks("append", more, self.dest, "--overwrite")
-        code, errors = self.end(run, mark)
+        code, _, errors = released(run, mark)
         self.assertEqual(code, 1, errors)
         sheaf("verify", self.dest)
         self.assertEqual(len(self.keys()), 7)
@@ -84,7 +79,7 @@ class Places(Case):
         done = sheaf("pack", self.two, self.dest, *self.options, status=1)
         self.assertIn(b"another process is working there", done.stderr)
         self.assertEqual(len(self.keys()), 6)   # of the shards, which anybody may read meanwhile
-        self.assertEqual(self.end(run, mark)[0], 0)
+        self.assertEqual(released(run, mark)[0], 0)
         sheaf("verify", self.dest)
         self.assertEqual(len(self.keys()), 6)
 
@@ -94,16 +89,14 @@ class Places(Case):
         self.without_locks("pack", self.two, self.dest, *self.options, status=1)
         self.without_locks("index", self.dest, status=1)
         self.without_locks("index", self.dest, "--overwrite")
-        self.assertEqual(self.end(run, mark)[0], 1)
+        self.assertEqual(released(run, mark)[0], 1)
         sheaf("verify", self.dest)
         self.assertEqual(len(self.keys()), 6)
 
     def test_a_killed_index_is_made_again(self):
         self.foreign()
         run, mark = held(self, "dataset.json", "index", self.dest)
-        run.kill()
-        run.communicate()
-        os.unlink(mark)
+        support.killed(run, mark)
         done = sheaf("pack", self.two, self.dest, *self.options, status=1)
         self.assertIn(b"unfinished run", done.stderr)
         self.assertEqual(len(self.keys()), 6)
@@ -114,9 +107,7 @@ class Places(Case):
     def test_a_killed_table_of_keys_is_made_again(self):
         sheaf("pack", self.one, self.dest, *self.options)
         run, mark = held(self, "dataset.keys", "index", self.dest, "--keys")
-        run.kill()
-        run.communicate()
-        os.unlink(mark)
+        support.killed(run, mark)
         write(self.path("gone"), b"cat/a1\n")
         for words in (("append", self.two, self.dest), ("edit", self.dest, "--delete", self.path("gone"))):
             for more in ((), ("--resume",), ("--overwrite",)):
@@ -125,9 +116,7 @@ class Places(Case):
         sheaf("index", self.dest, "--keys")
         sheaf("append", self.two, self.dest)
         run, mark = held(self, "dataset.json", "edit", self.dest, "--delete", self.path("gone"))
-        run.kill()
-        run.communicate()
-        os.unlink(mark)
+        support.killed(run, mark)
         done = sheaf("index", self.dest, "--keys", status=1)
         self.assertIn(b"sheaf edit removes with --overwrite what it has left", done.stderr)
         sheaf("edit", self.dest, "--delete", self.path("gone"), "--overwrite")
@@ -153,7 +142,7 @@ class Places(Case):
         run, mark = held(self, "dataset.keys", "index", self.dest, "--keys")
         sheaf("pack", self.two, self.dest, *self.options, "--overwrite", status=1)
         sheaf("append", self.two, self.dest, status=1)
-        self.assertEqual(self.end(run, mark)[0], 0)
+        self.assertEqual(released(run, mark)[0], 0)
         sheaf("append", self.two, self.dest)
         sheaf("verify", self.dest)
 
@@ -161,7 +150,7 @@ class Places(Case):
         sheaf("pack", self.one, self.dest, *self.options)
         run, mark = held(self, "dataset.keys", "index", self.dest, "--keys", **NO_LOCKS)
         self.without_locks("pack", self.two, self.dest, *self.options, "--overwrite")
-        self.assertEqual(self.end(run, mark)[0], 1)
+        self.assertEqual(released(run, mark)[0], 1)
         sheaf("verify", self.dest)
         self.assertEqual(len(self.keys()), 4)
 
@@ -295,8 +284,7 @@ class Places(Case):
         make_tree(self.one, {"cat/bad.jpg": b"no image"})
         words = ("pack", self.one, self.dest, *self.options, "--on-error", "skip")
         run, mark = held(self, "dataset.json", *words)
-        run.kill()
-        run.communicate()
+        support.killed(run, mark)
         own = read(os.path.join(self.dest, "skipped.tsv"))
         self.assertTrue(os.path.exists(os.path.join(self.dest, "dataset.keys")))
         for name in ("skipped.tsv", "converted.tsv", "dataset.keys"):
@@ -325,9 +313,7 @@ class Places(Case):
                 for content in contents[:-1]:
                     make_tree(self.one, {"cat/bad.jpg": content.ljust(len(good), b"-")})
                     run, mark = held(self, "dataset.json", *words, *more)
-                    run.kill()
-                    run.communicate()
-                    os.unlink(mark)
+                    support.killed(run, mark)
                     self.assertNotIn(read(report), (before, b""))
                     before, more = read(report), ("--resume",)
                 make_tree(self.one, {"cat/bad.jpg": contents[-1].ljust(len(good), b"-")})
